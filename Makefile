@@ -1,0 +1,43 @@
+# Only python3, pip and make are needed: everything else is installed into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST_ARGS ?= -n auto
+
+.PHONY: help demo test lint types format wheel-check check clean
+
+help:  ## list the commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /	/' | expand -t 16
+
+demo: $(STAMP)  ## show the main job
+	$(BIN)/gyroformer demo
+
+test: $(STAMP)  ## run every test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP)  ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## mypy, strict
+	$(BIN)/mypy
+
+format: $(STAMP)  ## rewrite the code in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+wheel-check: $(STAMP)  ## build the wheel, install it into an empty environment, use it
+	PYTHON=$(PYTHON) BIN=$(BIN) sh scripts/wheel_check.sh
+
+check: test lint types wheel-check  ## all that CI runs
+
+$(STAMP): pyproject.toml constraints.txt
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV) \
+		|| { rm -rf $(VENV); $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv $(VENV); }
+	@echo "installing into $(VENV) (about a minute the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(STAMP)
+
+clean:  ## remove what the commands made
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

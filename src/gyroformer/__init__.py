@@ -1,0 +1,33 @@
+"""Transformers whose attention heads live in spaces of learnable curvature, for graphs.
+
+Public names are imported on first use, so that ``gyroformer --help`` does not wait for torch.
+Importing this package reads no environment variable, writes nothing and sets no seed.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+#: public name -> module that defines it; a name equal to its module's last part is the module itself.
+_PUBLIC = {
+    "geometry": "gyroformer.geometry",
+}
+
+__all__ = ["__version__", *_PUBLIC]
+
+if TYPE_CHECKING:
+    from gyroformer import geometry as geometry
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'gyroformer' has no attribute {name!r}")
+    module = importlib.import_module(_PUBLIC[name])
+    value = module if module.__name__ == f"gyroformer.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,71 @@
+"""The root command, its subcommands, and the way from an error to an exit code.
+
+A command is a function in a file of its own under ``cli/``; heavy packages are imported inside that
+function, so that ``--help`` answers at once. To add one: write the file, add a line to ``COMMANDS``.
+"""
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+import gyroformer
+from gyroformer.cli.demo import demo
+from gyroformer.cli.doctor import doctor
+from gyroformer.errors import GyroformerError
+
+COMMANDS: tuple[Callable[..., None], ...] = (demo, doctor)
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="gyroformer",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return ``command`` with our errors turned into one line on stderr and their exit code."""
+
+    @functools.wraps(command)
+    def run(*args: object, **kwargs: object) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt:
+            typer.echo("interrupted", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        except GyroformerError as error:
+            if os.environ.get("GYROFORMER_TRACEBACK"):
+                raise
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(error.exit_code) from None
+
+    return run
+
+
+for _command in COMMANDS:
+    app.command()(guarded(_command))
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"gyroformer {gyroformer.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Transformers whose attention heads live in spaces of learnable curvature, for graphs."""
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 2 wrong usage, else the code of the error raised."""
+    app()

@@ -1,0 +1,80 @@
+"""``gyroformer doctor``: what is installed, what the machine offers, which data was found."""
+
+import importlib.metadata
+import os
+import platform
+import shutil
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import gyroformer
+from gyroformer.cli.options import Json, print_json
+
+#: package -> what is lost without it; an empty string marks a package that must be there.
+PACKAGES = {
+    "torch": "",
+    "torch_geometric": "",
+    "numpy": "",
+    "scipy": "",
+    "safetensors": "",
+    "plotly": "",
+    "pyarrow": "parquet files (gyroformer[parquet])",
+    "pyamg": "fast Laplacian eigenvectors of grid-like graphs (gyroformer[fast])",
+    "rustworkx": "faster shortest paths (gyroformer[fast])",
+    "matplotlib": "figures of the documentation (gyroformer[figures])",
+}
+
+
+def doctor(as_json: Json = False) -> None:
+    """Say what is installed, what the machine offers and which data was found.
+
+    Example: gyroformer doctor --json
+    """
+    found = examine()
+    if as_json:
+        print_json(found)
+        return
+    for title in ("gyroformer", "python", "platform", "threads", "device", "compiler"):
+        typer.echo(f"{title:<16} {found[title]}")
+    for name, version in found["packages"].items():
+        note = "" if version else f"missing: without it no {PACKAGES[name] or 'gyroformer'}"
+        typer.echo(f"{name:<16} {version or '-'}  {note}".rstrip())
+    typer.echo(f"{'data':<16} {found['data']['folder']}  ({found['data']['state']})")
+
+
+def examine() -> dict[str, Any]:
+    """Return the facts that ``doctor`` prints."""
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    return {
+        "gyroformer": gyroformer.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "threads": torch.get_num_threads(),
+        "device": device,
+        "compiler": shutil.which("g++") or shutil.which("clang++") or "none: torch.compile will not work",
+        "packages": {name: _version(name) for name in PACKAGES},
+        "data": _data_folder(),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _data_folder() -> dict[str, str]:
+    folder = os.environ.get("GYROFORMER_DATA", "")
+    if not folder:
+        return {"folder": "-", "state": "GYROFORMER_DATA is not set"}
+    if not Path(folder).is_dir():
+        return {"folder": folder, "state": "GYROFORMER_DATA names no folder"}
+    return {
+        "folder": folder,
+        "state": f"{sum(1 for path in Path(folder).iterdir() if path.is_dir())} folders",
+    }

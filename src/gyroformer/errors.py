@@ -1,0 +1,49 @@
+"""What can go wrong for a user, each kind with the exit code that the command line gives it.
+
+A message says what was expected, what came, where, and what to do about it, in one line.
+"""
+
+
+class GyroformerError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(GyroformerError, ValueError):
+    """An argument has a wrong value, shape or type, or names something that does not exist."""
+
+    exit_code = 2
+
+
+class DataError(GyroformerError, ValueError):
+    """An input file or graph cannot be used as it is."""
+
+    exit_code = 3
+
+
+class CorruptFileError(DataError):
+    """A file that this package wrote is truncated, altered or of an unknown version."""
+
+
+class DivergedError(GyroformerError, ArithmeticError):
+    """A computation left the finite numbers."""
+
+    exit_code = 4
+
+
+class MissingPartError(GyroformerError, ImportError):
+    """An optional part of the installation is needed and absent."""
+
+    exit_code = 5
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package {package!r}: pip install 'gyroformer[{extra}]'")
+
+
+def did_you_mean(name: str, known: list[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the known name nearest to ``name``, or an empty string."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

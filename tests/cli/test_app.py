@@ -1,0 +1,83 @@
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+import typer
+
+import gyroformer
+from gyroformer.cli.app import guarded
+from gyroformer.errors import DataError, MissingPartError
+
+
+def run(*args, **env):
+    return subprocess.run(
+        [sys.executable, "-m", "gyroformer", *args],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NO_COLOR": "1", "COLUMNS": "200"} | env,
+        timeout=120,
+    )
+
+
+def test_version():
+    done = run("--version")
+    assert (done.returncode, done.stdout) == (0, f"gyroformer {gyroformer.__version__}\n")
+
+
+def test_help_lists_the_commands_and_does_not_import_torch():
+    done = run("--help")
+    assert done.returncode == 0
+    assert "doctor" in done.stdout
+    probe = "import sys, gyroformer.cli; print({'torch', 'numpy', 'scipy'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", probe], text=True).strip() == "set()"
+
+
+def test_help_answers_within_a_second():
+    def seconds():
+        start = time.perf_counter()
+        run("--help")
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(3)) < 1.0
+
+
+@pytest.mark.parametrize("args", [["embedd"], ["doctor", "--nonsense"]])
+def test_wrong_usage_exits_with_2(args):
+    done = run(*args)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_doctor_json_is_one_object(tmp_path):
+    done = run("doctor", "--json", GYROFORMER_DATA=str(tmp_path / "nowhere"))
+    found = json.loads(done.stdout)
+    assert found["packages"]["torch"]
+    assert found["data"]["state"] == "GYROFORMER_DATA names no folder"
+
+
+@pytest.mark.parametrize(
+    "error, code, line",
+    [
+        (
+            DataError("edges.csv:17: expected 2 fields, found 1"),
+            3,
+            "error: edges.csv:17: expected 2 fields, found 1",
+        ),
+        (MissingPartError("pyarrow", "parquet", "reading parquet"), 5, "error: reading parquet needs"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_an_error_becomes_one_line_and_its_code(error, code, line, capsys):
+    def broken():
+        raise error
+
+    with pytest.raises(typer.Exit) as stop:
+        guarded(broken)()
+    assert stop.value.exit_code == code
+    said = capsys.readouterr()
+    assert said.err.startswith(line)
+    assert said.err.count("\n") == 1
+    assert said.out == ""
