@@ -1,0 +1,172 @@
+r"""Exponential and logarithmic maps, geodesics, parallel transport, metric. Conventions as in ``gyro``."""
+
+import torch
+from torch import Tensor
+
+from gyroformer.geometry.gyro import half_angle_cosine, rotate
+from gyroformer.geometry.parts import (
+    conformal,
+    dot,
+    drop,
+    gyro_sum,
+    half_distance,
+    half_distance_ratio,
+    length,
+)
+from gyroformer.geometry.precision import Curvature, widened
+from gyroformer.geometry.trig import (
+    artan_ratio,
+    cos_root,
+    sech_squared_root,
+    sin_ratio,
+    tan_ratio,
+)
+
+
+@widened
+def expmap0(u: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
+    r"""Return the points reached from the origin along u.
+
+    .. math:: \exp_0(u) = u\,T(\kappa|u|^2), \qquad T(z) = \tan\sqrt z/\sqrt z
+
+    There is no division by a norm: u = 0 and k = 0 are ordinary points. For k > 0 the origin's antipode,
+    at :math:`|u| = \pi/(2\sqrt\kappa)`, has no finite coordinates; beyond it the result comes back from the
+    other side.
+    """
+    assert isinstance(k, Tensor)
+    return u * tan_ratio(k * dot(u, u, dim))
+
+
+@widened
+def logmap0(y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
+    r"""Return the tangent vectors at the origin that lead to y.
+
+    .. math:: \log_0(y) = y\,A(\kappa|y|^2), \qquad A(z) = \arctan\sqrt z/\sqrt z
+    """
+    assert isinstance(k, Tensor)
+    return y * artan_ratio(k * dot(y, y, dim))
+
+
+@widened
+def expmap(x: Tensor, u: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
+    r"""Return the points reached from x along u: :math:`x \oplus \tan_\kappa(\lambda_x|u|/2)\,u/|u|`.
+
+    For k > 0 the tangent is kept as sine and cosine, so that half a turn is an ordinary length.
+    """
+    assert isinstance(k, Tensor)
+    return _walk(x, u / conformal(x, k, dim), k, dim)
+
+
+def _walk(x: Tensor, half: Tensor, k: Tensor, dim: int) -> Tensor:
+    """Return the point at twice the (origin-scaled) tangent vector ``half`` from x."""
+    z = k * dot(half, half, dim)
+    sphere = k > 0
+    turn = torch.where(sphere, z, 0.0)
+    reach = torch.where(sphere, 0.0, z)
+    cosine = torch.where(sphere, cos_root(turn), 1.0)
+    sine = half * torch.where(sphere, sin_ratio(turn), tan_ratio(reach))
+    share = torch.where(sphere, 1.0, sech_squared_root(reach))
+    return gyro_sum(x, sine, k, dim, cosine=cosine, share=share).value()
+
+
+@widened
+def logmap(x: Tensor, y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
+    r"""Return the tangent vectors at x that lead to y.
+
+    .. math:: \log_x(y) = \tfrac{2}{\lambda_x}\tan_\kappa^{-1}(|w|)\,w/|w|, \qquad w = (-x) \oplus y
+
+    At the antipode of x (k > 0) every direction leads there; one of them is returned.
+    """
+    assert isinstance(k, Tensor)
+    return _log(x, y, k, dim)
+
+
+def _log(x: Tensor, y: Tensor, k: Tensor, dim: int) -> Tensor:
+    gyro = gyro_sum(-x, y, k, dim)
+    product = gyro.conformal_x * conformal(y, k, dim)
+    ratio = half_distance_ratio(gyro.total_squared, product, gyro.denominator, k)
+    # |numerator| = |x - y| √D, so numerator/√D has the length of x - y
+    direction = torch.where(gyro.at_pole, gyro.total, gyro.numerator * gyro.denominator.rsqrt())
+    return gyro.conformal_x * ratio * direction
+
+
+@widened
+def geodesic(t: Tensor, x: Tensor, y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
+    r"""Return the point a share t of the way from x to y (t = 0 is x, t = 1 is y)."""
+    assert isinstance(k, Tensor)
+    return _walk(x, t * _log(x, y, k, dim) / conformal(x, k, dim), k, dim)
+
+
+@widened
+def geodesic_unit(t: Tensor, x: Tensor, u: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
+    r"""Return the point at distance t from x in the direction of u (of any length but 0)."""
+    assert isinstance(k, Tensor)
+    norm = length(u, dim)
+    return _walk(x, 0.5 * t * u / torch.where(norm > 0, norm, 1.0), k, dim)
+
+
+@widened
+def dist(x: Tensor, y: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> Tensor:
+    r"""Return the geodesic distance :math:`2\sin_\kappa^{-1}(|x-y|/\sqrt{(1+\kappa|x|^2)(1+\kappa|y|^2)})`.
+
+    It is :math:`2|x - y|` at k = 0. The derivative at x = y is taken as 0.
+    """
+    assert isinstance(k, Tensor)
+    gyro = gyro_sum(-x, y, k, dim)
+    product = gyro.conformal_x * conformal(y, k, dim)
+    return drop(2 * half_distance(gyro.total_squared, product, gyro.denominator, k), keepdim, dim)
+
+
+@widened
+def dist0(x: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> Tensor:
+    r"""Return the distance from the origin, :math:`2\tan_\kappa^{-1}|x|`."""
+    assert isinstance(k, Tensor)
+    squared = dot(x, x, dim)
+    half = half_distance(squared, conformal(x, k, dim), torch.ones_like(squared), k)
+    return drop(2 * half, keepdim, dim)
+
+
+@widened
+def parallel_transport(x: Tensor, y: Tensor, v: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
+    r"""Return v moved from x to y along the geodesic: :math:`\mathrm{gyr}[y, -x]v\,\lambda_x/\lambda_y`."""
+    assert isinstance(k, Tensor)
+    gyro = gyro_sum(-x, y, k, dim)
+    p = half_angle_cosine(-x, y, gyro.total_squared, k, dim)
+    # the plane of y and -x is that of y - x and -x, and y - x does not cancel
+    turned = rotate(gyro.total, -x, v, (p, gyro.denominator), k, dim)
+    return turned * (conformal(y, k, dim) / gyro.conformal_x)
+
+
+@widened
+def parallel_transport0(y: Tensor, v: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
+    r"""Return v moved from the origin to y, the scaling :math:`v\,(1 + \kappa|y|^2)`."""
+    assert isinstance(k, Tensor)
+    return v * conformal(y, k, dim)
+
+
+@widened
+def parallel_transport0back(x: Tensor, v: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
+    r"""Return v moved from x to the origin, the scaling :math:`v\,\lambda_x/2`."""
+    assert isinstance(k, Tensor)
+    return v / conformal(x, k, dim)
+
+
+@widened
+def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> Tensor:
+    r"""Return the Riemannian inner product of tangent vectors at x, :math:`\lambda_x^2\langle u,v\rangle`."""
+    assert isinstance(k, Tensor)
+    return drop(dot(u, v, dim) * (2 / conformal(x, k, dim)).square(), keepdim, dim)
+
+
+@widened
+def norm(x: Tensor, u: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> Tensor:
+    r"""Return the length of a tangent vector at x, :math:`\lambda_x|u|`; derivative 0 at u = 0."""
+    assert isinstance(k, Tensor)
+    return drop(2 * length(u, dim) / conformal(x, k, dim), keepdim, dim)
+
+
+@widened
+def egrad2rgrad(x: Tensor, grad: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
+    r"""Return the Riemannian gradient :math:`\nabla/\lambda_x^2` of a Euclidean one."""
+    assert isinstance(k, Tensor)
+    return grad * (0.5 * conformal(x, k, dim)).square()
