@@ -5,85 +5,27 @@ import shutil
 import ssl
 import subprocess
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from file_server import Server
 
 from gyroformer.data.download import Patience, download
 from gyroformer.errors import DataError
 
 BODY = bytes(range(256)) * 4096  # 1 MiB
+SIZE = len(BODY)
 SUM = hashlib.sha256(BODY).hexdigest()
 AT_ONCE = Patience(timeout=5.0, attempts=3, sleep=lambda _: None)
 
 
-class Server:
-    """Serves ``body``; ``behaviour`` (one letter word, see ``do_GET``) is used up one request at a time."""
-
-    def __init__(self, context=None):
-        self.body = BODY
-        self.behaviour = []
-        self.ranges = []
-        self.redirect_to = ""
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self):
-                asked = self.headers.get("Range")
-                outer.ranges.append(asked)
-                how = outer.behaviour.pop(0) if outer.behaviour else "well"
-                if how.isdecimal():
-                    return self.send_error(int(how))
-                if how == "redirect":
-                    self.send_response(302)
-                    self.send_header("Location", outer.redirect_to)
-                    self.send_header("Content-Length", "0")
-                    return self.end_headers()
-                start = int(asked[6:-1]) if asked and how != "no-range" else 0
-                body = outer.body[start:]
-                self.send_response(206 if start else 200)
-                if start:
-                    shown = start + 1 if how == "elsewhere" else start
-                    self.send_header(
-                        "Content-Range", f"bytes {shown}-{len(outer.body) - 1}/{len(outer.body)}"
-                    )
-                if how == "endless":
-                    self.send_header("Connection", "close")
-                else:
-                    self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.close_connection = True
-                self.wfile.write(body[: len(body) // 2] if how == "cut" else body)
-                return None
-
-            def log_message(self, *_):
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        scheme = "http"
-        if context:
-            self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
-            scheme = "https"
-        self.url = f"{scheme}://127.0.0.1:{self.http.server_port}/file"
-        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02})
-        self.thread.start()
-
-    def close(self):
-        self.http.shutdown()
-        self.thread.join()
-        self.http.server_close()
-
-
 @pytest.fixture
 def server():
-    one = Server()
+    one = Server(BODY)
     yield one
     one.close()
 
 
-def get(server, target, *, sha256=SUM, size=len(BODY), **options):
+def get(server, target, *, sha256=SUM, size=SIZE, **options):
     options = {"loopback_http": True, "patience": AT_ONCE} | options
     return download([server.url], target, sha256=sha256, size=size, **options)
 
@@ -214,7 +156,7 @@ def test_only_https_is_asked(tmp_path, url):
 @pytest.mark.parametrize("to", ["http://example.org/x", "file:///etc/passwd", "ftp://example.org/x"])
 def test_a_redirect_to_something_unencrypted_is_refused(server, tmp_path, to):
     server.behaviour, server.redirect_to = ["redirect"], to
-    with pytest.raises(DataError, match="not an https address|is not allowed"):
+    with pytest.raises(DataError, match=r"not an https address|is not allowed"):
         get(server, tmp_path / "file.bin")
 
 
@@ -248,19 +190,10 @@ def certificate(tmp_path_factory):
     if not shutil.which("openssl"):
         pytest.skip("making a certificate needs the openssl program")
     folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-        + [
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-            "-keyout",
-            folder / "key.pem",
-            "-out",
-            folder / "cert.pem",
-        ],
-        check=True,
-        capture_output=True,
-    )
+    made = ["-keyout", folder / "key.pem", "-out", folder / "cert.pem"]
+    kind = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(["openssl", "req", *kind, *names, *made], check=True, capture_output=True)
     return folder
 
 
@@ -268,7 +201,7 @@ def certificate(tmp_path_factory):
 def secure(certificate):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
-    one = Server(context)
+    one = Server(BODY, context)
     yield one
     one.close()
 
