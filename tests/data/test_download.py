@@ -10,6 +10,7 @@ import pytest
 from file_server import Server
 
 from gyroformer.data.download import Patience, download
+from gyroformer.data.durable import only_one
 from gyroformer.errors import DataError
 
 BODY = bytes(range(256)) * 4096  # 1 MiB
@@ -179,9 +180,25 @@ def test_two_at_once_download_once(server, tmp_path):
     assert len(server.ranges) == 1
 
 
+def test_a_lock_left_by_a_killed_process_does_not_block(server, tmp_path):
+    (tmp_path / "file.bin.lock").write_bytes(b"")
+    assert get(server, tmp_path / "file.bin")
+
+
+def test_a_held_lock_is_waited_for_and_then_named(tmp_path):
+    with (
+        only_one(tmp_path / "a.lock"),
+        pytest.raises(DataError, match="held by another process"),
+        only_one(tmp_path / "a.lock", patience=0.1),
+    ):
+        pass
+    with only_one(tmp_path / "a.lock", patience=0.1):
+        pass
+
+
 def test_a_folder_that_cannot_be_written_is_one_line(server, tmp_path):
     (tmp_path / "taken").write_text("a file")
-    with pytest.raises(DataError, match="set GYROFORMER_DATA"):
+    with pytest.raises(DataError, match="GYROFORMER_DATA"):
         get(server, tmp_path / "taken" / "file.bin")
 
 

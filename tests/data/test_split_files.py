@@ -6,7 +6,7 @@ import torch
 
 from gyroformer.data.split import PARTS, Split
 from gyroformer.data.split_files import load_split, save_split
-from gyroformer.errors import CorruptFileError, UsageError
+from gyroformer.errors import CorruptFileError, DataError, UsageError
 
 SPLIT = Split(
     name="legacy",
@@ -67,5 +67,8 @@ def test_other_files_are_refused(tmp_path):
         load_split(tmp_path / "a.npz")
     with pytest.raises(UsageError, match="no such file"):
         load_split(tmp_path / "b.npz")
+    (tmp_path / "split.json").mkdir()
+    with pytest.raises(DataError, match="cannot be written"):
+        save_split(SPLIT, tmp_path / "split.json")
     with pytest.raises(UsageError, match=r"saved as \.json or \.npz"):
         save_split(SPLIT, tmp_path / "split.txt")

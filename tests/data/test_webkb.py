@@ -42,6 +42,13 @@ def test_broken_rows_are_named(tmp_path, rows, words):
         read_webkb(tmp_path, name="texas")
 
 
+@pytest.mark.parametrize("name", ["texas", "cornell"])
+def test_an_edge_to_nowhere_is_named(tmp_path, name):
+    webkb_files(tmp_path, edges=[(0, 1), (1, 3)])
+    with pytest.raises(DataError, match=r"out1_graph_edges\.txt: edge 1 ends at node 3"):
+        read_webkb(tmp_path, name=name)
+
+
 def test_cornell_with_the_table_of_texas_is_refused_by_its_homophily(tmp_path):
     # 61 of 200 edges join equal labels: 0.305, as in the copies made before 2022
     edges = [(0, 2 + i) for i in range(61)] + [(1, 2 + i) for i in range(139)]

@@ -26,7 +26,8 @@ def read_airport(path: Path, *, features: str = "raw") -> Parsed:
     """Return the graph in ``path``: a ``.npz`` or the pickle ``airport.p``, which runs no code here."""
     read = _from_npz if path.suffix == ".npz" else _from_pickle
     edges, x, y, ids = read(path, hgcn=features == "hgcn")
-    return Parsed(source=edges[0], target=edges[1], x=x.astype(np.float32), y=y, ids=ids)
+    x = x.astype(np.float32)
+    return Parsed(origin=path, source=edges[0], target=edges[1], x=x, y=y, ids=ids)
 
 
 def _from_npz(path: Path, *, hgcn: bool) -> tuple[Int, NDArray[np.floating], Int, Int]:

@@ -229,8 +229,10 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
 def _make_opener(context: ssl.SSLContext, *, loopback_http: bool) -> urllib.request.OpenerDirector:
     # built by hand: the ready-made opener would also follow file: and ftp: addresses
     opener = urllib.request.OpenerDirector()
+    # a proxy cannot reach this machine's own loopback
+    proxies = urllib.request.ProxyHandler({} if loopback_http else None)
     for handler in (
-        urllib.request.ProxyHandler(),
+        proxies,
         urllib.request.HTTPHandler(),
         urllib.request.HTTPSHandler(context=context),
         urllib.request.HTTPDefaultErrorHandler(),

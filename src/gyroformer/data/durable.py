@@ -43,7 +43,8 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(
-            f"{folder}: cannot be created ({error.strerror}); set GYROFORMER_DATA to a folder you may write"
+            f"{folder}: cannot be created ({error.strerror}); choose a folder you may write (for data sets: "
+            "GYROFORMER_DATA)"
         ) from None
 
 

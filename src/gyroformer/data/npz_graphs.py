@@ -23,9 +23,8 @@ def read_npz_graph(path: Path) -> Parsed:
         raise DataError(f"{path}: adjacency, attributes and labels are of different numbers of nodes")
     attributes.data = (attributes.data > 0).astype(np.float32)
     source, target = adjacency.tocoo().coords
-    return Parsed(
-        source=source.astype(np.int64), target=target.astype(np.int64), x=attributes, y=y, symmetric=True
-    )
+    ends = {"source": source.astype(np.int64), "target": target.astype(np.int64)}
+    return Parsed(origin=path, **ends, x=attributes, y=y, symmetric=True)
 
 
 def _matrix(path: Path, name: str) -> sparse.csr_array:

@@ -49,7 +49,9 @@ def read_planetoid(folder: Path, prefix: str) -> Parsed:
         "val": _mask(np.arange(train, train + VALIDATION), nodes),
         "test": _mask(test, nodes),
     }
-    return Parsed(source=source, target=target, x=x, y=y, symmetric=True, public=public)
+    return Parsed(
+        origin=files["graph"], source=source, target=target, x=x, y=y, symmetric=True, public=public
+    )
 
 
 def _test_index(path: Path) -> Int:

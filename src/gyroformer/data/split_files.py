@@ -11,7 +11,7 @@ import torch
 from gyroformer.data.durable import make_folder, move_into_place
 from gyroformer.data.plain_npz import read_arrays
 from gyroformer.data.split import PARTS, Split
-from gyroformer.errors import CorruptFileError, UsageError
+from gyroformer.errors import CorruptFileError, DataError, UsageError
 
 FORMAT = "gyroformer split 1"
 
@@ -32,8 +32,11 @@ def save_split(split: Split, path: str | Path) -> None:
         raise UsageError(f"{path}: a split is saved as .json or .npz")
     make_folder(path.parent)
     part_file = path.with_name(f"{path.name}.part")
-    part_file.write_bytes(content)
-    move_into_place(part_file, path)
+    try:
+        part_file.write_bytes(content)
+        move_into_place(part_file, path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
 
 
 def load_split(path: str | Path) -> Split:

@@ -55,7 +55,7 @@ def _read(folder: Path, *, words: bool) -> Parsed:
         else:
             x[node] = row
     ends = np.array([row for _, row in _rows(folder / EDGES, fields=2)], dtype=np.int64).reshape(-1, 2)
-    return Parsed(source=ends[:, 0], target=ends[:, 1], x=x, y=y)
+    return Parsed(origin=folder / EDGES, source=ends[:, 0], target=ends[:, 1], x=x, y=y)
 
 
 def _node_table(path: Path) -> tuple[list[int], list[Int], list[int]]:
