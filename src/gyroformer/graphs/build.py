@@ -12,9 +12,12 @@ from gyroformer.errors import DataError
 from gyroformer.graphs.check import checked_features, checked_labels, checked_weights
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
     from torch_geometric.data import Data
 
 Int = NDArray[np.int64]
+
+MAX_NODES = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +108,13 @@ def graph_from_edges(
     names = _checked_ids(ids, num_nodes)
     values = None if weight is None else checked_weights(weight, source.size)
     keys, kept, counts = _coalesce(source, target, values, num_nodes, directed)
-    if not directed:
-        keys, kept = _both_directions(keys, kept, num_nodes)
-    rows, columns = np.divmod(keys, num_nodes)
-    isolated, components = _connectivity(rows, columns, num_nodes)
+    matrix = _adjacency(keys, num_nodes, directed)
+    isolated, components = _connectivity(matrix, directed)
+    rows = np.repeat(np.arange(num_nodes), np.diff(matrix.indptr))
 
-    data = Data(edge_index=torch.from_numpy(np.stack([rows, columns])), num_nodes=num_nodes)
+    data = Data(edge_index=torch.from_numpy(np.stack([rows, matrix.indices])), num_nodes=num_nodes)
     if kept is not None:
-        data.edge_weight = torch.from_numpy(kept)
+        data.edge_weight = torch.from_numpy(kept[matrix.data - 1])
     if x is not None:
         data.x = checked_features(x, num_nodes)
     if y is not None:
@@ -134,6 +136,8 @@ def _count(number: int, noun: str) -> str:
 
 
 def _checked_ends(source: np.ndarray, target: np.ndarray, num_nodes: int) -> tuple[Int, Int]:
+    if num_nodes > MAX_NODES:
+        raise DataError(f"{num_nodes} nodes, but a pair of nodes has to fit 62 bits: at most {MAX_NODES}")
     if num_nodes < 1:
         raise DataError("the graph has no node: give at least one node or edge")
     if source.ndim != 1 or source.shape != target.shape:
@@ -173,54 +177,77 @@ def _checked_ids(ids: Sequence[Hashable] | np.ndarray | None, num_nodes: int) ->
 def _coalesce(
     source: Int, target: Int, weight: NDArray[np.float32] | None, n: int, directed: bool
 ) -> tuple[Int, NDArray[np.float32] | None, dict[str, int]]:
-    """Return the distinct pairs as sorted keys ``u n + v``, their first weights, and the counts."""
+    """Return the distinct pairs as sorted keys ``u n + v``, their first weights, and the counts.
+
+    One sort does it: of ``2 (lower n + higher) + (1 if listed backwards)``.
+    """
     apart = source != target
     loops = source.size - int(np.count_nonzero(apart))
     if loops:
         source, target = source[apart], target[apart]
         weight = None if weight is None else weight[apart]
-    listed = source * n + target
-    pairs = np.unique(listed)  # ordered pairs
-    unordered = np.unique(np.minimum(pairs // n, pairs % n) * n + np.maximum(pairs // n, pairs % n))
-    keys = pairs if directed else unordered
-    conflicts = 0
-    if weight is not None:
-        if not directed:
-            listed = np.minimum(source, target) * n + np.maximum(source, target)
-        _, first, back = np.unique(listed, return_index=True, return_inverse=True)
-        kept = weight[first]
-        conflicts = int(np.count_nonzero(kept[back] != weight))
-        weight = kept
+    ordered = (np.minimum(source, target) * n + np.maximum(source, target)) * 2 + (source > target)
+    pairs = _distinct(ordered)
+    unordered = pairs[_is_new(pairs >> 1)] >> 1
     counts = {
-        "edges": keys.size,
+        "edges": pairs.size if directed else unordered.size,
         "self_loops": loops,
         "duplicates": source.size - pairs.size,
         "reversed_duplicates": pairs.size - unordered.size,
-        "weight_conflicts": conflicts,
+        "weight_conflicts": 0,
     }
-    return keys, weight, counts
-
-
-def _both_directions(
-    keys: Int, weight: NDArray[np.float32] | None, n: int
-) -> tuple[Int, NDArray[np.float32] | None]:
-    """Add the reversed pairs to unordered ones and sort."""
-    keys = np.concatenate([keys, keys % n * n + keys // n])
+    keys = np.sort(_turned(pairs >> 1, pairs & 1, n)) if directed else unordered
     if weight is None:
-        keys.sort()
-        return keys, None
-    order = np.argsort(keys)
-    return keys[order], np.tile(weight, 2)[order]
+        return keys, None, counts
+    listed = source * n + target if directed else ordered >> 1
+    order = np.argsort(listed, kind="stable")  # so that the first of equal keys is the one listed first
+    new = _is_new(listed[order])
+    kept = weight[order][new]
+    counts["weight_conflicts"] = int(np.count_nonzero(kept[np.cumsum(new) - 1] != weight[order]))
+    return keys, kept, counts
 
 
-def _connectivity(rows: Int, columns: Int, n: int) -> tuple[int, int]:
-    """Return the numbers of nodes without an edge and of weakly connected components."""
+def _distinct(keys: Int) -> Int:
+    """Return the sorted distinct keys; numpy's ``unique`` hashes, which is many times slower here."""
+    keys = np.sort(keys)
+    return keys[_is_new(keys)]
+
+
+def _is_new(keys: Int) -> NDArray[np.bool_]:
+    """Return where sorted keys differ from the one before."""
+    new = np.ones(keys.size, dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=new[1:])
+    return new
+
+
+def _turned(keys: Int, backwards: Int, n: int) -> Int:
+    lower, higher = np.divmod(keys, n)
+    return np.where(backwards == 1, higher * n + lower, keys)
+
+
+def _adjacency(keys: Int, n: int, directed: bool) -> "csr_array":
+    """Return the matrix whose entries are 1 + the edge's place among ``keys``; symmetric if undirected."""
     from scipy.sparse import csr_array
+
+    rows, columns = np.divmod(keys, n)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])  # sorted keys are CSR already
+    places = np.arange(1, keys.size + 1)
+    matrix = csr_array((places, columns, starts), shape=(n, n))
+    if directed:
+        return matrix
+    both = matrix + matrix.T.tocsr()  # linear in the edges; the halves do not overlap
+    both.sort_indices()
+    return both
+
+
+def _connectivity(matrix: "csr_array", directed: bool) -> tuple[int, int]:
+    """Return the numbers of nodes without an edge and of (weakly) connected components."""
     from scipy.sparse.csgraph import connected_components
 
-    degree = np.bincount(rows, minlength=n)
-    starts = np.concatenate([[0], np.cumsum(degree)])  # the keys are sorted, so this is a CSR matrix already
-    graph = csr_array((np.ones(columns.size, dtype=np.float64), columns, starts), shape=(n, n))
-    components, _ = connected_components(graph, directed=True, connection="weak", return_labels=True)
-    touched = degree + np.bincount(columns, minlength=n)
-    return int(np.count_nonzero(touched == 0)), int(components)
+    n = matrix.shape[0]
+    touched = np.diff(matrix.indptr) > 0
+    if directed:
+        touched |= np.bincount(matrix.indices, minlength=n) > 0
+    # On a symmetric matrix strong components are the same, and need no transpose.
+    components, _ = connected_components(matrix, directed=True, connection="weak" if directed else "strong")
+    return n - int(np.count_nonzero(touched)), int(components)
