@@ -8,7 +8,7 @@ class Server:
     """Serves ``body`` at every path, or what ``paths`` has for it.
 
     ``behaviour`` is a list of words, one for each request to come: a status code, redirect, cut, no-range,
-    elsewhere, endless; without one the request is answered well.
+    hang, elsewhere, endless; without one the request is answered well.
     """
 
     def __init__(self, body, context=None):
@@ -16,6 +16,7 @@ class Server:
         self.behaviour = []
         self.ranges = []
         self.paths = {}
+        self.release = threading.Event()
         self.redirect_to = ""
         outer = self
 
@@ -46,7 +47,9 @@ class Server:
                     self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.close_connection = True
-                self.wfile.write(body[: len(body) // 2] if how == "cut" else body)
+                self.wfile.write(body[: len(body) // 2] if how in ("cut", "hang") else body)
+                if how == "hang":
+                    outer.release.wait(20)
                 return None
 
             def log_message(self, *_):
@@ -62,6 +65,7 @@ class Server:
         self.thread.start()
 
     def close(self):
+        self.release.set()
         self.http.shutdown()
         self.thread.join()
         self.http.server_close()

@@ -4,7 +4,9 @@ import hashlib
 import shutil
 import ssl
 import subprocess
+import sys
 import threading
+import time
 
 import pytest
 from file_server import Server
@@ -183,6 +185,26 @@ def test_two_at_once_download_once(server, tmp_path):
 def test_a_lock_left_by_a_killed_process_does_not_block(server, tmp_path):
     (tmp_path / "file.bin.lock").write_bytes(b"")
     assert get(server, tmp_path / "file.bin")
+
+
+def test_a_killed_download_leaves_no_file_and_is_taken_up(server, tmp_path):
+    server.behaviour = ["hang"]
+    target = tmp_path / "file.bin"
+    call = (
+        f"download([{server.url!r}], Path({str(target)!r}), sha256={SUM!r}, size={SIZE}, loopback_http=True)"
+    )
+    code = f"from pathlib import Path; from gyroformer.data.download import download; {call}"
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        deadline = time.monotonic() + 20
+        while not any(path.stat().st_size for path in tmp_path.glob("*.part")):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.kill()
+    server.release.set()
+    assert not target.exists()
+    assert get(server, target)
+    assert server.ranges[1].startswith("bytes=")
+    assert target.read_bytes() == BODY
 
 
 def test_a_held_lock_is_waited_for_and_then_named(tmp_path):

@@ -177,7 +177,8 @@ class _Transfer:
             raise _Refused(f"wrong length: expected {self.size} bytes, announced {start + int(announced)}")
         with self.part.open("ab" if start else "wb") as file:
             length = start
-            while block := answer.read(min(CHUNK, self.size + 1 - length)):
+            # read1: what came is kept at once, so that a kill loses little
+            while block := answer.read1(min(CHUNK, self.size + 1 - length)):
                 length += len(block)
                 if length > self.size:
                     file.truncate(0)

@@ -33,8 +33,8 @@ def load(
 ) -> "Data":
     """Return a graph: a data set by its name, or a file by its path.
 
-    A name goes before a file that is called the same; write ``./cora`` for the file. Nothing is downloaded:
-    a data set that is missing is an error that says how to get it.
+    A name has no suffix and a graph file has one, so the two are not confused. Nothing is downloaded: a data
+    set that is missing is an error that says how to get it.
 
     Args:
         name_or_path: a name that ``gyroformer datasets`` lists, or a path.
