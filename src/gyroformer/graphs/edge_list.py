@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gyroformer.errors import DataError
 from gyroformer.graphs.dialect import Dialect, find_dialect
-from gyroformer.graphs.grid import Rows, data_rows, integer_columns, text_columns
+from gyroformer.graphs.grid import Rows, data_rows, integer_columns, split_line, text_columns
 from gyroformer.graphs.lines import line_blocks, located, quoted
 from gyroformer.graphs.listing import Listing
 from gyroformer.graphs.names import MAX_NODES, Names
@@ -51,6 +51,8 @@ class _Reader:
         self._edges = 0
 
     def add(self, rows: Rows) -> None:
+        if self._dialect is not None:
+            self._refuse_hidden_edges(rows, after=0)
         if not rows.numbers.size:
             return
         if self._dialect is None:
@@ -59,10 +61,26 @@ class _Reader:
             rows = _without_braces(rows)
         if self._dialect is None:
             self._dialect = find_dialect(self._path, rows, self._delimiter, self._header)
+            self._refuse_hidden_edges(rows, after=int(rows.numbers[0]))
             if self._dialect.header:
                 rows = rows.from_second()
         if rows.numbers.size:
             self._add_edges(rows, self._dialect)
+
+    def _refuse_hidden_edges(self, rows: Rows, after: int) -> None:
+        """Refuse comments below the first edge that could be edges (of hashtags, say): none is lost."""
+        assert self._dialect is not None
+        for number, line in rows.doubtful:
+            if (
+                number > after
+                and len(split_line(line, self._dialect.delimiter) or []) == self._dialect.columns
+            ):
+                raise located(
+                    self._path,
+                    number,
+                    f"{quoted(line)} is a comment or an edge: put a blank after the sign of a comment, "
+                    "or an id that begins with it in quotation marks (.csv)",
+                )
 
     def _add_edges(self, rows: Rows, dialect: Dialect) -> None:
         numbers = integer_columns(rows, dialect.delimiter, dialect.columns)
@@ -116,4 +134,4 @@ def _without_braces(rows: Rows) -> Rows:
         return ends + head[len(ends) :][:1] + weight.group(1) if weight else ends
 
     lines = rows.text.split(b"\n")[:-1]
-    return Rows(b"".join(plain(line) + b"\n" for line in lines), rows.numbers)
+    return Rows(b"".join(plain(line) + b"\n" for line in lines), rows.numbers, rows.doubtful)

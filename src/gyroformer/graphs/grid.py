@@ -23,10 +23,14 @@ _LINE_MAY_BE_SKIPPED[list(_SPACES + COMMENTS + b"\n")] = True
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Lines that hold data: their text, each ended by a newline, and their numbers in the file."""
+    """Lines that hold data: their text, each ended by a newline, and their numbers in the file.
+
+    ``doubtful`` are comments without a blank after their sign, with their numbers: they may be meant as data.
+    """
 
     text: bytes
     numbers: Int
+    doubtful: tuple[tuple[int, bytes], ...] = ()
 
     def line(self, place: int) -> bytes:
         """Return one line."""
@@ -34,7 +38,7 @@ class Rows:
 
     def from_second(self) -> "Rows":
         """Return all but the first line."""
-        return Rows(self.text[self.text.index(b"\n") + 1 :], self.numbers[1:])
+        return Rows(self.text[self.text.index(b"\n") + 1 :], self.numbers[1:], self.doubtful)
 
 
 def data_rows(block: Block) -> Rows:
@@ -49,7 +53,12 @@ def data_rows(block: Block) -> Rows:
     stripped = [line.lstrip(_SPACES) for line in lines]
     kept = [place for place, line in enumerate(stripped) if line and line[0] not in COMMENTS]
     text = b"".join(lines[place] + b"\n" for place in kept)
-    return Rows(text, numbers[np.array(kept, dtype=np.int64)])
+    doubtful = tuple(
+        (block.first + place, line)
+        for place, line in enumerate(stripped)
+        if line and line[0] in COMMENTS and line[1:2] not in {b"", b" ", b"\t", b"#", b"%"}
+    )
+    return Rows(text, numbers[np.array(kept, dtype=np.int64)], doubtful)
 
 
 def integer_columns(rows: Rows, delimiter: bytes | None, columns: int) -> list[Int | None]:

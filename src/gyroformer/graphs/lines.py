@@ -29,6 +29,9 @@ _MARKS = [
 ]
 
 
+_WANTED = "give a text file, saved as UTF-8 or as UTF-16 with its mark"
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Whole lines, each ended by one newline; ``first`` is the number of the first one, from 1."""
@@ -114,7 +117,9 @@ def raw_pieces(path: Path, size: int = BLOCK) -> Iterator[bytes]:
 
 def _utf8_pieces(path: Path, size: int) -> Iterator[bytes]:
     pieces = raw_pieces(path, size)
-    first = next(pieces, b"")
+    first = b""
+    while len(first) < len(codecs.BOM_UTF32_LE) and (piece := next(pieces, b"")):
+        first += piece
     mark, encoding = next((pair for pair in _MARKS if first.startswith(pair[0])), (b"", "utf-8"))
     first = first[len(mark) :]
     if encoding == "utf-8":
@@ -138,16 +143,12 @@ def _checked(path: Path, text: bytes, line: int) -> Block:
     zero = text.find(b"\0")
     if zero >= 0:
         line += text.count(b"\n", 0, zero)
-        raise located(
-            path, line, "a zero byte, so this is no text: give a text file (UTF-8, or UTF-16 with its mark)"
-        )
+        raise located(path, line, f"a zero byte: {_WANTED}")
     if not text.isascii():
         try:
             text.decode("utf-8")
         except UnicodeDecodeError as error:
             line += text.count(b"\n", 0, error.start)
             wrong = f"byte 0x{text[error.start]:02x} is not UTF-8"
-            raise located(
-                path, line, f"{wrong}: save the file as UTF-8, or as UTF-16 with its mark"
-            ) from None
+            raise located(path, line, f"{wrong}: {_WANTED}") from None
     return Block(text, line)

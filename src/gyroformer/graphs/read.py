@@ -93,7 +93,7 @@ def existing_file(path: str | Path) -> Path:
         if not path.exists():
             folder = path.parent if path.parent.is_dir() else None
             near = did_you_mean(path.name, [item.name for item in folder.iterdir()]) if folder else ""
-            raise UsageError(f"no file {path}{near}")
+            raise UsageError(f"no file {str(path)!r}{near}")
     except (OSError, ValueError) as error:
         if isinstance(error, UsageError):
             raise
