@@ -42,9 +42,13 @@ def test_edge_lists_have_ids_and_no_weights(tmp_path):
 
 def test_a_path_goes_to_the_reader(tmp_path):
     (tmp_path / "edges.csv").write_text("a,b\nb,c\n")
-    data = gf.load(tmp_path / "edges.csv")
+    (tmp_path / "nodes.csv").write_text("id,height,label\na,1.5,0\nb,2.5,1\nc,3.5,1\n")
+    data = gf.load(tmp_path / "edges.csv", delimiter=",", labels=tmp_path / "nodes.csv")
     assert data.ids == ["a", "b", "c"]
+    assert data.y.tolist() == [0, 1, 1]
     assert "name" not in data
+    with pytest.raises(UsageError, match="no file"):
+        gf.load(tmp_path / "edgse.csv")
 
 
 def test_a_missing_set_says_how_to_get_it(tmp_path, monkeypatch):
@@ -58,6 +62,7 @@ def test_a_missing_set_says_how_to_get_it(tmp_path, monkeypatch):
     [
         ("corra", {}, "no data set is called 'corra'; did you mean 'cora'"),
         ("cora", {"delimiter": ","}, "takes no 'delimiter'"),
+        ("cora", {"labels": "y.csv"}, "takes no 'labels'"),
         ("cora", {"features": "hgcn"}, "no feature set 'hgcn'"),
         ("power", {"features": "x.csv"}, "no feature set"),
     ],

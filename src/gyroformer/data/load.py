@@ -28,6 +28,7 @@ def load(
     *,
     directed: bool = False,
     features: str | os.PathLike[str] | None = None,
+    labels: str | os.PathLike[str] | None = None,
     folder: str | os.PathLike[str] | None = None,
     **options: object,
 ) -> "Data":
@@ -41,7 +42,8 @@ def load(
         directed: keep the direction of the edges as listed; by default each edge goes both ways.
         features: for a data set one of its feature sets (Airport has ``raw`` and ``hgcn``); for a file the
             path of a table of features.
-        folder: the data folder, if not the usual one.
+        labels: for a file the path of a table of labels; a data set has its own.
+        folder: the data folder, if not the usual one; of no meaning for a file.
         options: for a file, further arguments of :func:`~gyroformer.graphs.read.read_graph`.
 
     Returns:
@@ -50,8 +52,9 @@ def load(
         ``test_mask``.
     """
     if isinstance(name_or_path, str) and name_or_path in DATASETS:
-        if options:
-            raise UsageError(f"{name_or_path!r} is a data set and takes no {', '.join(map(repr, options))}")
+        foreign = [*options, *(["labels"] if labels is not None else [])]
+        if foreign:
+            raise UsageError(f"{name_or_path!r} is a data set and takes no {', '.join(map(repr, foreign))}")
         return load_dataset(
             name_or_path,
             Path(folder) if folder else data_folder(),
@@ -61,7 +64,10 @@ def load(
     path = Path(name_or_path)
     if not path.suffix and len(path.parts) == 1 and not path.exists():
         get_spec(str(name_or_path))  # raises, with the nearest name
-    return read_graph(path, directed=directed, features=features, **options)  # type: ignore[arg-type]
+    tables = {
+        name: table for name, table in (("features", features), ("labels", labels)) if table is not None
+    }
+    return read_graph(path, directed=directed, **tables, **options)  # type: ignore[arg-type]
 
 
 def load_dataset(name: str, folder: Path, *, directed: bool = False, features: str | None = None) -> "Data":
