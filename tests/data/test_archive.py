@@ -1,5 +1,6 @@
 """Archives that try to write where they should not."""
 
+import gzip
 import io
 import stat
 import tarfile
@@ -104,6 +105,16 @@ def test_contents_out_of_proportion_are_refused(tmp_path, inside):
         with pytest.raises(DataError, match="over the limit"):
             unpack(archive, inside, max_ratio=1e9, max_bytes=1_000_000)
     assert written(tmp_path) == []
+
+
+def test_a_tar_bomb_is_not_decompressed_to_be_judged(tmp_path, inside, monkeypatch):
+    bomb = make_tar(tmp_path / "a.tar", ("z", bytes(30_000_000)), ("y", b"1"))
+    read = []
+    plain = gzip.GzipFile.read
+    monkeypatch.setattr(gzip.GzipFile, "read", lambda self, size=-1: read.append(size) or plain(self, size))
+    with pytest.raises(DataError, match="1 files of 30000000 bytes"):
+        unpack(bomb, inside)
+    assert 0 < sum(read) < 1_000_000
 
 
 def test_a_zip_that_lies_about_a_size_is_refused(tmp_path, inside):

@@ -44,7 +44,7 @@ def unpack(
     """
     limit = min(max_bytes, int(max_ratio * archive.stat().st_size))
     written = []
-    with _members(archive, folder) as members:
+    with _members(archive, folder, limit) as members:
         total = sum(size for _, size, _ in members)
         if total > limit or len(members) > MAX_MEMBERS:
             raise DataError(
@@ -62,21 +62,22 @@ def unpack(
 
 
 @contextmanager
-def _members(archive: Path, folder: Path) -> Iterator[list[Member]]:
+def _members(archive: Path, folder: Path, limit: int) -> Iterator[list[Member]]:
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as zipped:
                 yield _zip_members(zipped, archive)
         else:
             with tarfile.open(archive) as tarred:
-                yield _tar_members(tarred, archive, folder)
+                yield _tar_members(tarred, archive, folder, limit)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError) as error:
         # tarfile lists every format that it tried, one a line
         raise DataError(f"{archive}: cannot be unpacked: {' '.join(str(error).split())}") from None
 
 
-def _tar_members(tarred: tarfile.TarFile, archive: Path, folder: Path) -> list[Member]:
+def _tar_members(tarred: tarfile.TarFile, archive: Path, folder: Path, limit: int) -> list[Member]:
     members: list[Member] = []
+    total = 0
     for entry in tarred:
         _check_name(entry.name, archive)
         tarfile.data_filter(entry, os.fspath(folder))  # the standard library's own judgement
@@ -85,7 +86,9 @@ def _tar_members(tarred: tarfile.TarFile, archive: Path, folder: Path) -> list[M
         if not entry.isfile():
             raise DataError(f"{archive}: refused: {entry.name!r} is a link or a device, not a file")
         members.append((entry.name, entry.size, _tar_opener(tarred, entry)))
-        if len(members) > MAX_MEMBERS:
+        total += entry.size
+        # to find the next header all of this file would be decompressed: stop at the first that is too much
+        if total > limit or len(members) > MAX_MEMBERS:
             break
     return members
 

@@ -90,12 +90,14 @@ def download(
             try:
                 _check_address(url, loopback_http=loopback_http)
                 transfer.run(url)
+                move_into_place(part, target)
             except _Refused as refusal:
                 reasons.append(f"{url}: {refusal}")
                 continue
-            except OSError as error:  # the network's errors are refusals by now: this is the disk's
-                raise DataError(f"{part}: cannot be written ({error.strerror}); free some space") from None
-            move_into_place(part, target)
+            except OSError as error:  # the usual errors of a network are refusals by now
+                raise DataError(
+                    f"{part}: {error.strerror or error}; look at the disk, then try again"
+                ) from None
             return True
     raise DataError(f"{target}: not downloaded; " + "; ".join(reasons or ["no address is known"]))
 
