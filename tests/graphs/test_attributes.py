@@ -1,4 +1,5 @@
 import builtins
+import io
 
 import numpy as np
 import pytest
@@ -179,3 +180,45 @@ def test_bad_archives(graph, tmp_path):
         read_graph(graph, features=tmp_path / "s.npz")
     with pytest.raises(DataError, match=r"s.npz: labels must be"):
         read_graph(graph, labels=tmp_path / "s.npz")
+
+
+TABLES = {
+    "t.csv": b"id,one,label\na,1,x\nb,2,y\nc,3,x\n",
+    "t.tsv": b'"a"\t1\nb\t2\nc\t0\n',
+}
+
+
+def table_bytes(name):
+    if name in TABLES:
+        return TABLES[name]
+    buffer = io.BytesIO()
+    if name == "t.npz":
+        np.savez(buffer, x=np.ones((3, 2)), y=np.arange(3), ids=np.array(["a", "b", "c"]))
+    else:
+        pa = pytest.importorskip("pyarrow")
+        columns = {"id": ["a", "b", "c"], "v": [1.0, 2.0, 3.0], "label": [0, 1, 1]}
+        pytest.importorskip("pyarrow.parquet").write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.npz", "t.parquet"])
+def test_damaged_tables_give_a_graph_or_one_line(write, graph, name):
+    whole = table_bytes(name)
+    random = np.random.default_rng(0)
+    damaged = [whole[: int(length)] for length in random.integers(0, len(whole), 60)]
+    for _ in range(60):
+        content = bytearray(whole)
+        for place in random.integers(0, len(whole), 3):
+            content[place] = random.integers(256)
+        damaged.append(bytes(content))
+    for content in damaged:
+        path = write(content, name)
+        for option in ("features", "labels"):
+            try:
+                read_graph(graph, **{option: path})
+            except DataError as error:
+                message = str(error)
+            else:
+                continue
+            assert message.startswith(str(path))
+            assert "\n" not in message

@@ -165,6 +165,7 @@ def test_blocks_agree_with_one_block(write, monkeypatch):
         ("1 2 1\n2 3 nan\n", "g.txt", 2, "weight 'nan'"),
         ("1 2 1\n2 3 1e999\n", "g.txt", 2, "weight '1e999'"),
         ("1 2 1\n2 3 1_0\n", "g.txt", 2, "weight '1_0'"),
+        ("{'weight': 1}\n", "g.txt", 1, "one column"),
         ("a likes b\nb likes c\n", "g.txt", 1, "'b' is not a number"),
         ("joy,love\n#joy,love\n", "g.csv", 2, "'#joy,love' is a comment or an edge"),
         ("joy love\n# a b\n%joy love\n", "g.txt", 3, "is a comment or an edge"),

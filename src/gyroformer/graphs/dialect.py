@@ -66,8 +66,7 @@ def find_dialect(path: Path, rows: Rows, delimiter: str | None, header: bool | N
     Raises:
         DataError: if no delimiter gives two columns, or the third column of a file without header is text.
     """
-    lines = rows.text.split(b"\n", SAMPLE)[:SAMPLE]
-    lines = [line for line in lines if line]
+    lines = rows.text.split(b"\n", SAMPLE)[: min(SAMPLE, rows.numbers.size)]
     sign = delimiter_bytes(delimiter) if delimiter is not None else _find_delimiter(path, lines)
     table = [split_line(line, sign) or [line] for line in lines]
     columns = len(table[0])

@@ -122,9 +122,16 @@ def _parquet_chunk(path: Path) -> Chunk:
         raise MissingPartError("pyarrow", "parquet", f"reading {path}") from None
     try:
         table = parquet.read_table(path, page_checksum_verification=True)
+        table.validate(full=True)
+        return _arrow_chunk(path, table)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{path}: no sound parquet file ({reason}): write it again") from None
+
+
+def _arrow_chunk(path: Path, table: Any) -> Chunk:
     if table.num_rows == 0 or table.num_columns < 2:
         raise DataError(f"{path}: {table.num_rows} rows and {table.num_columns} columns: give ids and values")
     names = [str(name) for name in table.column_names]
