@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "geometry": "gyroformer.geometry",
     "testing": "gyroformer.testing",
+    "load": "gyroformer.data.load",
 }
 
 __all__ = ["__version__", *_PUBLIC]
@@ -20,6 +21,7 @@ __all__ = ["__version__", *_PUBLIC]
 if TYPE_CHECKING:
     from gyroformer import geometry as geometry
     from gyroformer import testing as testing
+    from gyroformer.data.load import load as load
 
 
 def __getattr__(name: str) -> object:
