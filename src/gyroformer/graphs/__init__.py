@@ -1,0 +1,1 @@
+"""Graphs as arrays: structure that needs no model (adjacency, distances, curvature, spectra, hops)."""
