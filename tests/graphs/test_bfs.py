@@ -6,7 +6,7 @@ import pytest
 
 from gyroformer.graphs.adjacency import ranked_components, simple_adjacency
 from gyroformer.graphs.bfs import bfs_levels, joined_ranges
-from gyroformer.graphs.distance_sums import all_sources, distance_sums, drawn_sources
+from gyroformer.graphs.distance_sums import all_sources, distance_sums, drawn_sources, search_cost
 
 
 def adjacency_of(graph):
@@ -79,3 +79,11 @@ def test_joined_ranges():
     positions, begins = joined_ranges(np.array([5, 0, 9]), np.array([2, 0, 3]))
     assert positions.tolist() == [5, 6, 9, 10, 11]
     assert begins.tolist() == [0, 2, 2]
+
+
+def test_a_deep_graph_costs_more_than_a_shallow_one_of_its_size():
+    def cost(graph):
+        return search_cost(adjacency_of(graph), np.zeros(graph.number_of_nodes(), np.int64))
+
+    assert cost(nx.path_graph(2000)) > 100 * cost(nx.star_graph(1999))
+    assert cost(nx.complete_graph(100)) > 2 * cost(nx.star_graph(99))

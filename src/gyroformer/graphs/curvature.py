@@ -45,13 +45,13 @@ from gyroformer.graphs.distance_sums import (
     all_sources,
     distance_sums,
     drawn_sources,
+    search_cost,
 )
 from gyroformer.graphs.triangles import closed_counts
 from gyroformer.graphs.triple_values import TripleValues, histogram
 
-#: above this product of edges and nodes of the largest component a curvature is sampled unless asked
-#: otherwise; the product is about a minute of one core
-EXACT_LIMIT = 2e10
+#: a search from all nodes that would take longer (by a rough guess) is replaced by a sample unless asked for
+EXACT_SECONDS = 60.0
 #: sources drawn when sampling: 256 groups of 8
 DEFAULT_SAMPLES = 2048
 #: 16 groups: a standard error from fewer is itself too uncertain
@@ -129,7 +129,7 @@ def graph_curvature(
 ) -> GraphCurvature:
     """Return the sectional curvature of the simple undirected graph behind ``edge_index``.
 
-    Exact up to ``EXACT_LIMIT``, above it (or when ``samples`` is given) from a sample of the nodes a; every
+    Exact up to about ``EXACT_SECONDS`` of work, above it (or when ``samples`` is given) from a sample of the nodes a; every
     triple is always counted. Components are taken one by one: a runs over the nodes of m's component.
 
     Args:
@@ -185,8 +185,7 @@ def _choose_sources(
         raise UsageError("a number of samples and exact contradict each other: give one of them")
     if samples is not None and samples < MIN_SAMPLES:
         raise UsageError(f"a standard error needs at least {MIN_SAMPLES} samples, got {samples}")
-    largest = int(np.bincount(component).max())
-    if samples is None and (exact or adjacency.nnz / 2 * largest <= EXACT_LIMIT):
+    if samples is None and (exact or search_cost(adjacency, component) <= EXACT_SECONDS):
         return all_sources(adjacency, component)
     wanted = -(-(samples or DEFAULT_SAMPLES) // WORD) * WORD
     return drawn_sources(component, wanted, seed)

@@ -16,6 +16,8 @@ from gyroformer.graphs.bfs import WORD, Level, bfs_levels, row_entries
 
 #: words of one block: rows of a cache line, so that gathering them wastes no memory traffic
 _WORDS = 8
+#: measured: a level that reaches few nodes, and an edge for each source, over all levels of a shallow graph
+_LEVEL_SECONDS, _PAIR_SECONDS = 4e-4, 3e-9
 #: lanes of a group whose functional is summed apart: one byte of a word
 GROUP = 8
 
@@ -56,6 +58,20 @@ def drawn_sources(component: IntArray, samples: int, seed: int) -> Sources:
     taken = every.lanes < samples
     counts = np.minimum(every.per_component, samples)
     return Sources(every.nodes[taken], every.lanes[taken], counts)
+
+
+def search_cost(adjacency: Csr, component: IntArray) -> float:
+    """Return a rough guess, in seconds of one core, of what searching from every node would take.
+
+    Wide levels cost by their edges, deep graphs by their number of levels; the depth is that of one search
+    a component.
+    """
+    sources = all_sources(adjacency, component)
+    one = sources.lanes == 0
+    depth = sum(1 for _ in bfs_levels(adjacency, sources.nodes[one], sources.lanes[one], 1))
+    blocks = -(-sources.words // _WORDS)
+    largest = int(sources.per_component.max())
+    return blocks * depth * _LEVEL_SECONDS + adjacency.nnz / 2 * largest * _PAIR_SECONDS
 
 
 def _numbered(order: IntArray, component: IntArray) -> Sources:
