@@ -129,8 +129,8 @@ def graph_curvature(
 ) -> GraphCurvature:
     """Return the sectional curvature of the simple undirected graph behind ``edge_index``.
 
-    Exact up to about ``EXACT_SECONDS`` of work, above it (or when ``samples`` is given) from a sample of the nodes a; every
-    triple is always counted. Components are taken one by one: a runs over the nodes of m's component.
+    Exact up to about ``EXACT_SECONDS`` of work, above it (or when ``samples`` is given) from a sample of the
+    nodes a; every triple is always counted. Components are taken one by one: a runs over the nodes of m's.
 
     Args:
         edge_index: ``(2, E)`` integers; direction, repetitions and self-loops do not matter.
