@@ -12,12 +12,14 @@ __version__ = "0.1.0"
 #: public name -> module that defines it; a name equal to its module's last part is the module itself.
 _PUBLIC = {
     "geometry": "gyroformer.geometry",
+    "load": "gyroformer.data.load",
 }
 
 __all__ = ["__version__", *_PUBLIC]
 
 if TYPE_CHECKING:
     from gyroformer import geometry as geometry
+    from gyroformer.data.load import load as load
 
 
 def __getattr__(name: str) -> object:

@@ -1,1 +1,1 @@
-"""Graphs as arrays: structure that needs no model (adjacency, distances, curvature, spectra, hops)."""
+"""Graphs in, and what can be said of them without a model: readers, distances, curvature, spectra, hops."""

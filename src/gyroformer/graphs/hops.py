@@ -1,6 +1,6 @@
 """Mixing node features over hops: powers of the normalised adjacency matrix, as pure functions.
 
-Shapes: ``x`` is ``(N, F)``, ``edge_index`` ``(2, E)``. The graph is taken as simple and undirected: direction,
+Shapes: ``x`` is ``(N, F)``, ``edge_index`` ``(2, E)``. The graph is simple and undirected: direction,
 repetitions and self-loops of ``edge_index`` do not matter. Products are sparse: a hop costs O(E F) time and
 no memory beyond its result, and gradients flow back to ``x``. A sparse ``x`` is accepted and comes back
 dense, for mixing fills it.
