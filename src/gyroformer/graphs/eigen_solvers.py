@@ -116,7 +116,7 @@ def smallest_eigenpairs(adjacency: Csr, count: int) -> Eigenpairs:
         else:
             vectors = _lanczos(laplacian, null, count, invert=method == "invert")
     except NotConverged as failure:
-        method = "multigrid" if has_multigrid() and method == "lanczos" else "lobpcg"
+        method = "multigrid" if has_multigrid() and method != "multigrid" else "lobpcg"
         _log.info("%s; going on with %s", failure, method)
         vectors = _lobpcg(laplacian, null, count, multigrid=method == "multigrid", strict=False)
     values, vectors = _rayleigh_ritz(laplacian, null, vectors, count)

@@ -23,6 +23,7 @@ from gyroformer.errors import UsageError
 from gyroformer.graphs.adjacency import Csr, FloatArray, IntArray, ranked_components, simple_adjacency
 from gyroformer.graphs.eigen_solvers import (
     WANTED_RESIDUAL,
+    has_multigrid,
     null_vector,
     residual_norms,
     smallest_eigenpairs,
@@ -163,10 +164,11 @@ def _warn_of_residuals(parts: list[_Part]) -> None:
     worst = max(parts, key=lambda part: float(part.residuals.max()))
     if worst.residuals.max() > WANTED_RESIDUAL:
         _log.warning(
-            "Laplacian eigenvectors of a component of %d nodes have residuals up to %.1e (method %s)",
+            "Laplacian eigenvectors of a component of %d nodes have residuals up to %.1e (method %s)%s",
             worst.nodes.size,
             worst.residuals.max(),
             worst.method,
+            "" if has_multigrid() else "; pip install 'gyroformer[fast]' brings a better method",
         )
 
 
