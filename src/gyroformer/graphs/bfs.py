@@ -15,8 +15,8 @@ from gyroformer.graphs.adjacency import Csr, IntArray
 
 WORD = 64
 Bits = NDArray[np.uint64]
-#: rows of one gathered block: keeps the temporary near the processor's caches
-_BLOCK_WORDS = 1 << 19
+#: words gathered at once: keeps the temporary in the processor's caches
+_BLOCK_WORDS = 1 << 18
 
 
 @dc.dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ For each node v the sums of d(a, v) and of 1 / d(a, v) over sources a, and for e
 """
 
 import dataclasses as dc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,8 @@ from gyroformer.graphs.bfs import WORD, Level, bfs_levels, row_entries
 
 #: words of one block: rows of a cache line, so that gathering them wastes no memory traffic
 _WORDS = 8
+#: nodes or edges whose words are gathered at once
+_CHUNK = 1 << 15
 #: measured: a level that reaches few nodes, and an edge for each source, over all levels of a shallow graph
 _LEVEL_SECONDS, _PAIR_SECONDS = 4e-4, 3e-9
 #: lanes of a group whose functional is summed apart: one byte of a word
@@ -128,9 +130,9 @@ def distance_sums(
     Returns:
         The sums, and an array ``(strata, groups)``.
     """
-    nodes, (edge_u, edge_v) = adjacency.shape[0], upper_edges(adjacency)
-    upper_ptr = np.searchsorted(edge_u, np.arange(nodes + 1))
-    sums = DistanceSums(np.zeros(nodes), np.zeros(nodes), np.zeros(edge_u.size))
+    nodes, (u, v) = adjacency.shape[0], upper_edges(adjacency)
+    upper = _Upper(np.searchsorted(u, np.arange(nodes + 1)), u, v)
+    sums = DistanceSums(np.zeros(nodes), np.zeros(nodes), np.zeros(u.size))
     strata = 0 if functional is None else functional.far.shape[1]
     groups = np.zeros((strata, sources.words * WORD // GROUP))
     blocks = -(-sources.words // _WORDS)
@@ -139,46 +141,49 @@ def distance_sums(
         here = (sources.lanes >= low * WORD) & (sources.lanes < high * WORD)
         lanes = sources.lanes[here] - low * WORD
         for level in bfs_levels(adjacency, sources.nodes[here], lanes, high - low):
-            _add_level(
-                level,
-                sums,
-                upper_ptr,
-                edge_v,
-                edge_u,
-                functional,
-                groups[:, low * WORD // GROUP : high * WORD // GROUP],
-            )
+            columns = slice(low * WORD // GROUP, high * WORD // GROUP)
+            _add_level(level, upper, sums, functional, groups[:, columns])
         if progress is not None:
             progress(block + 1, blocks)
     return sums, groups
 
 
+@dc.dataclass(frozen=True, slots=True)
+class _Upper:
+    """Each undirected edge once, as (u, v) with u < v; ``indptr`` finds those that start at a node."""
+
+    indptr: IntArray
+    u: IntArray
+    v: IntArray
+
+
 def _add_level(
-    level: Level,
-    sums: DistanceSums,
-    upper_ptr: IntArray,
-    edge_v: IntArray,
-    edge_u: IntArray,
-    functional: Functional | None,
-    groups: FloatArray,
+    level: Level, upper: _Upper, sums: DistanceSums, functional: Functional | None, groups: FloatArray
 ) -> None:
     """Add one level of one block to ``sums`` and, if there is a functional, to ``groups``."""
-    rows, bits, depth = level.rows, level.bits, level.depth
+    bits, depth = level.bits, level.depth
     # groups need a count for each byte; else whole words are faster
     unit = np.uint64 if functional is None else np.uint8
-    counts = np.bitwise_count(bits[rows].view(unit))
-    reached = counts.sum(axis=1, dtype=np.int64)
-    sums.far[rows] += reached * depth
-    sums.near[rows] += reached / depth
+    for rows in _chunks(level.rows):
+        counts = np.bitwise_count(bits[rows].view(unit))
+        reached = counts.sum(axis=1, dtype=np.int64)
+        sums.far[rows] += reached * depth
+        sums.near[rows] += reached / depth
+        if functional is not None:
+            groups += functional.far[rows].T @ counts * float(depth)
+            groups += functional.near[rows].T @ counts / depth
 
-    edges, _ = row_entries(upper_ptr, rows)
     live = np.zeros(bits.shape[0], bool)
-    live[rows] = True
-    edges = edges[live[edge_v[edges]]]
-    shared = np.bitwise_count((bits[edge_u[edges]] & bits[edge_v[edges]]).view(unit))
-    sums.level_edges[edges] += shared.sum(axis=1, dtype=np.int64) / depth
+    live[level.rows] = True
+    edges, _ = row_entries(upper.indptr, level.rows)
+    for chunk in _chunks(edges[live[upper.v[edges]]]):
+        shared = np.bitwise_count((bits[upper.u[chunk]] & bits[upper.v[chunk]]).view(unit))
+        sums.level_edges[chunk] += shared.sum(axis=1, dtype=np.int64) / depth
+        if functional is not None:
+            groups += functional.level[chunk].T @ shared / depth
 
-    if functional is not None:
-        groups += functional.far[rows].T @ counts * float(depth)
-        groups += functional.near[rows].T @ counts / depth
-        groups += functional.level[edges].T @ shared / depth
+
+def _chunks(index: IntArray) -> Iterator[IntArray]:
+    """Yield ``index`` in pieces whose gathered rows fit the processor's caches."""
+    for start in range(0, index.size, _CHUNK):
+        yield index[start : start + _CHUNK]
