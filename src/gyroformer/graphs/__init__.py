@@ -1,1 +1,1 @@
-"""Graphs in: files and objects of many kinds become one clean ``torch_geometric.data.Data``."""
+"""Graphs in, and what can be said of them without a model: readers, distances, curvature, spectra, hops."""
