@@ -12,7 +12,7 @@ import pytest
 from file_server import Server
 
 from gyroformer.data.download import Patience, download
-from gyroformer.data.durable import only_one
+from gyroformer.durable import only_one
 from gyroformer.errors import DataError
 
 BODY = bytes(range(256)) * 4096  # 1 MiB

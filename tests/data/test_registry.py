@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gyroformer.data.checksums import CHECKSUMS
-from gyroformer.data.durable import sha256_of
 from gyroformer.data.registry import DATASETS, get_spec
+from gyroformer.durable import sha256_of
 from gyroformer.errors import UsageError
 
 PAPER = {

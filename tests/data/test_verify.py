@@ -5,9 +5,9 @@ import pytest
 from made import webkb_files
 
 from gyroformer.data.checksums import CHECKSUMS
-from gyroformer.data.durable import sha256_of
 from gyroformer.data.registry import DATASETS
 from gyroformer.data.verify import verify
+from gyroformer.durable import sha256_of
 
 
 @pytest.fixture

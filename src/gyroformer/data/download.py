@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from gyroformer.data.durable import CHUNK, make_folder, move_into_place, only_one, sha256_of
 from gyroformer.data.folder import OFFLINE_VARIABLE, is_offline
+from gyroformer.durable import CHUNK, make_folder, move_into_place, only_one, sha256_of
 from gyroformer.errors import DataError
 
 #: answers worth a second try: the server is busy or broken, not the request

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from gyroformer.data.archive import unpack
 from gyroformer.data.download import download
-from gyroformer.data.durable import make_folder, move_into_place, sha256_of
 from gyroformer.data.registry import get_spec
 from gyroformer.data.spec import DatasetSpec, FileSpec
 from gyroformer.data.state import used_files
+from gyroformer.durable import make_folder, move_into_place, sha256_of
 from gyroformer.errors import DataError
 
 Report = Callable[[str, int], None]

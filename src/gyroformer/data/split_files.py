@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from gyroformer.data.durable import make_folder, move_into_place
 from gyroformer.data.plain_npz import read_arrays
 from gyroformer.data.split import PARTS, Split
+from gyroformer.durable import make_folder, move_into_place
 from gyroformer.errors import CorruptFileError, DataError, UsageError
 
 FORMAT = "gyroformer split 1"

@@ -3,12 +3,12 @@
 import dataclasses as dc
 from pathlib import Path
 
-from gyroformer.data.durable import sha256_of
 from gyroformer.data.edge_lists import read_edges
 from gyroformer.data.load import parse
 from gyroformer.data.registry import get_spec
 from gyroformer.data.spec import DatasetSpec
 from gyroformer.data.state import needed_paths, used_files
+from gyroformer.durable import sha256_of
 from gyroformer.errors import DataError
 from gyroformer.graphs.build import graph_from_edges
 

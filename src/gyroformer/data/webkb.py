@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gyroformer.data.durable import sha256_of
 from gyroformer.data.parsed import Int, Parsed
+from gyroformer.durable import sha256_of
 from gyroformer.errors import DataError
 
 NODES, EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
