@@ -73,7 +73,7 @@ def search_cost(adjacency: Csr, component: IntArray) -> float:
     depth = sum(1 for _ in bfs_levels(adjacency, sources.nodes[one], sources.lanes[one], 1))
     blocks = -(-sources.words // _WORDS)
     largest = int(sources.per_component.max())
-    return depth * (blocks * _LEVEL_SECONDS + adjacency.nnz / 2 * largest * _EDGE_SECONDS)
+    return float(depth * (blocks * _LEVEL_SECONDS + adjacency.nnz / 2 * largest * _EDGE_SECONDS))
 
 
 def _numbered(order: IntArray, component: IntArray) -> Sources:
