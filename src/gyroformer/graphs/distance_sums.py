@@ -18,8 +18,8 @@ from gyroformer.graphs.bfs import WORD, Level, bfs_levels, row_entries
 _WORDS = 8
 #: nodes or edges whose words are gathered at once
 _CHUNK = 1 << 15
-#: measured: a level that reaches few nodes, and an edge for each source, over all levels of a shallow graph
-_LEVEL_SECONDS, _PAIR_SECONDS = 4e-4, 3e-9
+#: measured: a level that reaches few nodes; and, for each edge, one source on one level
+_LEVEL_SECONDS, _EDGE_SECONDS = 4e-4, 1e-10
 #: lanes of a group whose functional is summed apart: one byte of a word
 GROUP = 8
 
@@ -73,7 +73,7 @@ def search_cost(adjacency: Csr, component: IntArray) -> float:
     depth = sum(1 for _ in bfs_levels(adjacency, sources.nodes[one], sources.lanes[one], 1))
     blocks = -(-sources.words // _WORDS)
     largest = int(sources.per_component.max())
-    return float(blocks * depth * _LEVEL_SECONDS + adjacency.nnz / 2 * largest * _PAIR_SECONDS)
+    return float(depth * (blocks * _LEVEL_SECONDS + adjacency.nnz / 2 * largest * _EDGE_SECONDS))
 
 
 def _numbered(order: IntArray, component: IntArray) -> Sources:
