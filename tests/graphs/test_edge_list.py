@@ -161,6 +161,10 @@ def test_blocks_agree_with_one_block(write, monkeypatch):
         ("1 2 3\n2 3\n", "g.txt", 2, "2 columns where 3"),
         ("1,2\n,3\n", "g.csv", 2, "empty node id"),
         ("1,2\n3,\n", "g.csv", 2, "empty node id"),
+        ("1,2\n,3 4\n", "g.csv", 2, "empty node id"),  # as many numbers as two edges have
+        ("1,2\n3 4,\n", "g.csv", 2, "empty node id"),
+        ("1 2\n3 4 5\n6\n", "g.txt", 2, "3 columns where 2"),  # as many numbers as three edges have
+        ("1 2\n3\n4 5 6\n", "g.txt", 2, "1 column where 2"),
         ("# c\n1 2 1\n\n2 3 x\n", "g.txt", 4, "weight 'x' is not a finite number"),
         ("1 2 1\n2 3 nan\n", "g.txt", 2, "weight 'nan'"),
         ("1 2 1\n2 3 1e999\n", "g.txt", 2, "weight '1e999'"),
@@ -194,6 +198,14 @@ def test_a_flipped_bit_in_gzip_is_noticed(write):
     packed[-6] ^= 1  # in the checksum
     with pytest.raises(DataError, match="damaged"):
         read_graph(write(bytes(packed), "g.txt.gz"))
+
+
+def test_a_comment_in_a_later_block_that_may_be_an_edge(write, monkeypatch):
+    from gyroformer.graphs import edge_list, lines
+
+    monkeypatch.setattr(edge_list, "line_blocks", lambda path: lines.line_blocks(path, 4))
+    with pytest.raises(DataError, match=":3: '#a b' is a comment or an edge"):
+        read_edge_list(write("a b\nb c\n#a b\n"))
 
 
 @pytest.mark.parametrize("content", ["1 2\n3 4\n", "a b\nc d\n"])
