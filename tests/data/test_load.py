@@ -1,6 +1,6 @@
 import pytest
 import torch
-from made import planetoid_files, webkb_files
+from made_datasets import planetoid_files, webkb_files
 
 import gyroformer as gf
 from gyroformer.data.registry import DATASETS

@@ -3,7 +3,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from made import planetoid_files, python2_pickle
+from made_datasets import planetoid_files, python2_pickle
 
 from gyroformer.data.load import load
 from gyroformer.data.planetoid import read_planetoid

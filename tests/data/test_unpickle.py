@@ -3,7 +3,7 @@ import pickle
 
 import numpy as np
 import pytest
-from made import python2_pickle
+from made_datasets import python2_pickle
 
 from gyroformer.data.unpickle import COLLECTIONS, NETWORKX, NUMPY, SCIPY, unpickle
 from gyroformer.errors import DataError

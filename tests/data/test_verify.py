@@ -2,7 +2,7 @@ import dataclasses as dc
 import shutil
 
 import pytest
-from made import webkb_files
+from made_datasets import webkb_files
 
 from gyroformer.data.checksums import CHECKSUMS
 from gyroformer.data.registry import DATASETS

@@ -3,7 +3,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from made import webkb_files
+from made_datasets import webkb_files
 
 from gyroformer.data.load import load
 from gyroformer.data.webkb import read_actor, read_webkb

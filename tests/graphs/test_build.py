@@ -4,7 +4,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Batch
 
@@ -99,6 +99,7 @@ def test_what_cannot_be_a_graph(arguments, words):
 edges = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=40)
 
 
+@settings(deadline=None)
 @given(edges, st.booleans())
 def test_it_agrees_with_sets_of_pairs(listed, directed):
     source, target = np.array(listed, dtype=int).reshape(-1, 2).T

@@ -46,6 +46,7 @@ PLAIN = [(1, 2), (2, 30), (30, 1)]
         ("Person,Friend\n1,2\n2,30\n30,1\n", "g.csv"),
         ("kind,target,source\nx,2,1\ny,30,2\nz,1,30\n", "g.csv"),
         ("1 2 {}\n2 30 {}\n30 1 {}\n", "g.edgelist"),
+        ("1, 2, {'a': {'b': 3}}\n2, 30, {}\n30, 1, {}\n", "g.edgelist"),
         (b"1 2\r\n2 30\r\n30 1\r\n", "g.txt"),
         (b"1 2\r2 30\r30 1\r", "g.txt"),
         (b"\xef\xbb\xbf1 2\n2 30\n30 1\n", "g.txt"),
@@ -106,6 +107,8 @@ def test_other_columns_of_a_header_are_not_weights(write):
         ("1 2\n2 x\n", ["1", "2", "x"]),
         ("é ü\n日本 é\n", ["é", "ü", "日本"]),
         ("1.0 2.5\n2.5 3\n", ["1.0", "2.5", "3"]),
+        ("a x{1}\nx{1} {}\n", ["a", "x{1}", "{}"]),
+        ("a {}\n{} c\n", ["a", "{}", "c"]),
         ("u v\nv w\n", ["u", "v", "w"]),  # an edge, not a header
     ],
 )
@@ -161,11 +164,16 @@ def test_blocks_agree_with_one_block(write, monkeypatch):
         ("1 2 3\n2 3\n", "g.txt", 2, "2 columns where 3"),
         ("1,2\n,3\n", "g.csv", 2, "empty node id"),
         ("1,2\n3,\n", "g.csv", 2, "empty node id"),
+        ("1,2\n,3 4\n", "g.csv", 2, "empty node id"),  # as many numbers as two edges have
+        ("1,2\n3 4,\n", "g.csv", 2, "empty node id"),
+        ("1 2\n3 4 5\n6\n", "g.txt", 2, "3 columns where 2"),  # as many numbers as three edges have
+        ("1 2\n3\n4 5 6\n", "g.txt", 2, "1 column where 2"),
         ("# c\n1 2 1\n\n2 3 x\n", "g.txt", 4, "weight 'x' is not a finite number"),
         ("1 2 1\n2 3 nan\n", "g.txt", 2, "weight 'nan'"),
         ("1 2 1\n2 3 1e999\n", "g.txt", 2, "weight '1e999'"),
         ("1 2 1\n2 3 1_0\n", "g.txt", 2, "weight '1_0'"),
-        ("{'weight': 1}\n", "g.txt", 1, "one column"),
+        ("a b {'weight': 1}\nb\n", "g.txt", 2, "1 column where 3"),
+        ("a b {'weight': 1}\nb c {}\n", "g.txt", 2, "2 columns where 3"),
         ("a likes b\nb likes c\n", "g.txt", 1, "'b' is not a number"),
         ("joy,love\n#joy,love\n", "g.csv", 2, "'#joy,love' is a comment or an edge"),
         ("joy love\n# a b\n%joy love\n", "g.txt", 3, "is a comment or an edge"),
@@ -194,6 +202,14 @@ def test_a_flipped_bit_in_gzip_is_noticed(write):
     packed[-6] ^= 1  # in the checksum
     with pytest.raises(DataError, match="damaged"):
         read_graph(write(bytes(packed), "g.txt.gz"))
+
+
+def test_a_comment_in_a_later_block_that_may_be_an_edge(write, monkeypatch):
+    from gyroformer.graphs import edge_list, lines
+
+    monkeypatch.setattr(edge_list, "line_blocks", lambda path: lines.line_blocks(path, 4))
+    with pytest.raises(DataError, match=":3: '#a b' is a comment or an edge"):
+        read_edge_list(write("a b\nb c\n#a b\n"))
 
 
 @pytest.mark.parametrize("content", ["1 2\n3 4\n", "a b\nc d\n"])

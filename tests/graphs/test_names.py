@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gyroformer.graphs.names import Names, first_appearance
@@ -10,6 +10,7 @@ small = st.integers(-5, 5)
 wide = st.integers(-(10**18) + 1, 10**18 - 1)
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(small, wide), max_size=50))
 def test_first_appearance_agrees_with_a_dictionary(values):
     order = list(dict.fromkeys(values))
@@ -18,6 +19,7 @@ def test_first_appearance_agrees_with_a_dictionary(values):
     assert codes.tolist() == [order.index(value) for value in values]
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.one_of(small, wide, st.text("ab0", min_size=1)), min_size=1), min_size=1))
 def test_blocks_of_integers_and_text_in_any_order(blocks):
     names = Names(Path("f"), 10**6)

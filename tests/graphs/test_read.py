@@ -55,6 +55,7 @@ def check(path, edges, **options):
     return data
 
 
+@settings(deadline=None)  # a file each time
 @given(
     graphs(integers),
     st.sampled_from([" ", "\t", ",", ";", "  "]),
@@ -69,6 +70,7 @@ def test_edge_lists_of_integers(folder, edges, sign, end, packed):
     assert all(type(name) is int for name in data.ids)
 
 
+@settings(deadline=None)  # a file each time
 @given(graphs(spaced), st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]))
 @example([("source", "target"), ("a", "b")], "utf-8")
 def test_quoted_csv_of_text(folder, edges, encoding):
@@ -80,6 +82,7 @@ def test_quoted_csv_of_text(folder, edges, encoding):
     check(folder / "t.csv", edges)
 
 
+@settings(deadline=None)  # a file each time
 @given(graphs(texts.filter(lambda name: name[0] not in "#%" and '"' not in name)))
 def test_edge_lists_of_text(folder, edges):
     (folder / "t.tsv").write_text("".join(f"{u}\t{v}\n" for u, v in edges), encoding="utf-8")
@@ -88,6 +91,7 @@ def test_edge_lists_of_text(folder, edges):
     check(folder / "t.edges", edges, header=False, delimiter=" ")
 
 
+@settings(deadline=None)  # a file each time
 @given(graphs(st.text(string.ascii_letters + string.digits, min_size=3, max_size=6)))
 def test_networkx_edge_lists(folder, edges):
     graph = nx.Graph(edges)
@@ -95,6 +99,7 @@ def test_networkx_edge_lists(folder, edges):
     assert links(read_graph(folder / "n.edgelist", header=False)) == expected(edges)
 
 
+@settings(deadline=None)  # a file each time
 @given(graphs(spaced))
 def test_graphml_and_gml(folder, edges):
     graph = nx.Graph()
@@ -108,6 +113,7 @@ def test_graphml_and_gml(folder, edges):
         assert [str(node) for node in data.ids] == order(edges)
 
 
+@settings(deadline=None)  # a file each time
 @given(graphs(st.integers(0, 6)), st.integers(7, 9))
 def test_matrices_and_archives(folder, edges, nodes):
     ends = np.array(edges).T
@@ -166,7 +172,7 @@ def test_every_truncation(folder, name):
         outcome(folder / name)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(sorted(SEEDS)), st.lists(st.tuples(st.integers(0), st.integers(0, 255)), min_size=1))
 def test_changed_bytes(folder, name, changes):
     content = bytearray(SEEDS[name])
@@ -176,14 +182,14 @@ def test_changed_bytes(folder, name, changes):
     outcome(folder / name)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(sorted(SEEDS)), st.binary(max_size=200))
 def test_random_bytes(folder, name, content):
     (folder / name).write_bytes(content)
     outcome(folder / name)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(["g.txt", "g.csv", "g.tsv", "g.mtx", "g.gml"]),
     st.text("01 ,;\t\n\"'#%{}[]ab.-eé", max_size=40),

@@ -16,6 +16,7 @@ from gyroformer.graphs.numbers import finite_floats
 
 Float = NDArray[np.float64]
 
+_BRACES = re.compile(rb"([\s,;|])\s*(\{.*\})\s*$")
 _BRACE_WEIGHT = re.compile(rb"""['"]weight['"]:\s*([^,}\s]+)""")
 
 
@@ -56,7 +57,7 @@ class _Reader:
         if not rows.numbers.size:
             return
         if self._dialect is None:
-            self._braces = rows.line(0).rstrip().endswith(b"}")
+            self._braces = _has_braces(rows.line(0))
         if self._braces:
             rows = _without_braces(rows)
         if self._dialect is None:
@@ -124,14 +125,21 @@ class _Reader:
         return Listing(codes[0::2], codes[1::2], ids, weight)
 
 
+def _has_braces(line: bytes) -> bool:
+    """Return whether a line is two fields or more and then a dictionary, as NetworkX writes edges."""
+    match = _BRACES.search(line)
+    return match is not None and len(re.split(rb"[\s,;|]+", line[: match.start()].strip())) > 1
+
+
 def _without_braces(rows: Rows) -> Rows:
-    """Turn the attribute dictionaries that NetworkX writes at line ends into a weight column or nothing."""
+    """Turn the dictionaries at line ends into a weight column or nothing."""
 
     def plain(line: bytes) -> bytes:
-        head, _, rest = line.partition(b"{")
-        ends = head.rstrip(b" \t,;|")
-        weight = _BRACE_WEIGHT.search(rest)
-        return ends + head[len(ends) :][:1] + weight.group(1) if weight else ends
+        match = _BRACES.search(line)
+        if match is None:
+            return line
+        weight = _BRACE_WEIGHT.search(match.group(2))
+        return line[: match.start()] + (match.group(1) + weight.group(1) if weight else b"")
 
     lines = rows.text.split(b"\n")[:-1]
     return Rows(b"".join(plain(line) + b"\n" for line in lines), rows.numbers, rows.doubtful)

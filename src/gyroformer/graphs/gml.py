@@ -95,17 +95,21 @@ def _lists(path: Path) -> Iterator[_List]:
 def _tokens(path: Path) -> Iterator[tuple[str, str, int]]:
     text = whole_text(path)
     place, line = 0, 1
-    while place < len(text):
-        match = _TOKEN.match(text, place)
-        if match is None:  # only a quotation mark without its partner fits no token
-            raise located(path, line, "a quotation mark that is never closed: close it")
-        kind = match.lastgroup
-        assert kind is not None
-        if kind != "skip":
-            value = match.group(kind)
-            yield kind, _ENTITY.sub(_character, value) if kind == "text" else value, line
-        line += match.group().count("\n")
+    for match in _TOKEN.finditer(text):
+        if match.start() != place:
+            break
         place = match.end()
+        kind = match.lastgroup or ""
+        value = match.group(kind)
+        if kind == "skip":
+            line += value.count("\n")
+        elif kind == "text":
+            yield kind, _ENTITY.sub(_character, value) if "&" in value else value, line
+            line += value.count("\n")
+        else:
+            yield kind, value, line
+    if place != len(text):  # only a quotation mark without its partner fits no token
+        raise located(path, line, "a quotation mark that is never closed: close it")
 
 
 def _character(match: re.Match[str]) -> str:

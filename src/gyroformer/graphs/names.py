@@ -47,7 +47,9 @@ class Names:
             codes, distinct = first_appearance(_joined(self._integers))
             check_max_nodes(self._path, distinct.size, self._max_nodes)
             return codes, distinct.tolist()
-        return _joined(self._codes), plain_names(list(self._table))
+        names = list(self._table)
+        self._table.clear()  # its memory is the largest part of all, and needed for the text of the names
+        return _joined(self._codes), plain_names(names)
 
     def _start_table(self) -> defaultdict[bytes, int]:
         table: defaultdict[bytes, int] = defaultdict()
