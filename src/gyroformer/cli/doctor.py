@@ -35,7 +35,7 @@ def doctor(as_json: Json = False) -> None:
     if as_json:
         print_json(found)
         return
-    for title in ("gyroformer", "python", "platform", "threads", "device", "compiler"):
+    for title in ("gyroformer", "python", "platform", "threads", "device", "compiler", "kernels"):
         typer.echo(f"{title:<16} {found[title]}")
     for name, version in found["packages"].items():
         note = "" if version else f"missing: without it no {PACKAGES[name] or 'gyroformer'}"
@@ -47,6 +47,8 @@ def examine() -> dict[str, Any]:
     """Return the facts that ``doctor`` prints."""
     import torch
 
+    from gyroformer.ops.native import build
+
     device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     return {
         "gyroformer": gyroformer.__version__,
@@ -55,6 +57,7 @@ def examine() -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "device": device,
         "compiler": shutil.which("g++") or shutil.which("clang++") or "none: torch.compile will not work",
+        "kernels": "C++" if build.library() is not None else "plain torch (slower on a CPU)",
         "packages": {name: _version(name) for name in PACKAGES},
         "data": _data_folder(),
     }

@@ -10,8 +10,8 @@ from gyroformer.geometry import expmap0, logmap0
 from gyroformer.nn.curvature import head_width
 from gyroformer.nn.functional import check_mask
 from gyroformer.nn.tangent import PointLayer, TangentLinear
-from gyroformer.ops.attention import KINDS, attend, ragged_linear_attention
-from gyroformer.ops.lifted import lift, sine_cosine, unlift
+from gyroformer.ops.attention import KINDS
+from gyroformer.ops.blockwise import tangent_attention
 
 
 class StereographicAttention(PointLayer):
@@ -58,20 +58,13 @@ class StereographicAttention(PointLayer):
         self, u: Tensor, mask: Tensor | None = None, segment: Tensor | None = None, count: int | None = None
     ) -> Tensor:
         """Return attention between tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
-        query, key, value = (
-            self.qkv(u).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        )  # (B, H, N, d)
-        k = self.space().unsqueeze(-1)  # (H, 1, 1)
-        sine, cosine = sine_cosine(value, k)
-        transport = cosine * cosine
-        query, key, lifted = query * transport, key * transport, lift(sine, cosine)
-        if segment is None:
-            ambient = attend(query, key, lifted, kind=self.kind, mask=mask)
-        else:
-            if count is None:
-                raise UsageError("a ragged row of tokens needs the number of its sequences")
-            ambient = ragged_linear_attention(query[0], key[0], lifted[0], segment, count).unsqueeze(0)
-        return self.out(unlift(ambient, k).transpose(1, 2).flatten(-2).to(u.dtype))
+        if segment is not None and count is None:
+            raise UsageError("a ragged row of tokens needs the number of its sequences")
+        qkv = self.qkv(u).unflatten(-1, (3, self.heads, -1))
+        mixed = tangent_attention(
+            qkv, self.curvature, kind=self.kind, mask=mask, segment=segment, count=count
+        )
+        return self.out(mixed.flatten(-2).to(u.dtype))
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return points ``(B, N, heads, d)`` attended to each other; padding (``mask`` False) at the origin."""

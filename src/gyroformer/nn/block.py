@@ -9,7 +9,7 @@ from gyroformer.errors import UsageError
 from gyroformer.geometry import expmap0, logmap0
 from gyroformer.nn.attention import StereographicAttention
 from gyroformer.nn.tangent import TangentLinear, activation_named
-from gyroformer.ops.lifted import sine_cosine, translate
+from gyroformer.ops.blockwise import tangent_sum
 
 DROPOUTS = ("tangent", "weight")
 
@@ -106,13 +106,12 @@ class StereographicBlock(nn.Module):
         self, u: Tensor, mask: Tensor | None = None, segment: Tensor | None = None, count: int | None = None
     ) -> Tensor:
         """Return the block of tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
-        k = self.attention.space()
-        sine, cosine = sine_cosine(self._split(u), k)
-        step = self.dropout(self.attention.tangent(self.norm1(u), mask, segment, count))
-        middle, sine, cosine = translate(sine_cosine(self._split(step), k), sine, cosine, k)
-        step = self.dropout(self.ffn(self.norm2(middle.flatten(-2).to(u.dtype))))
-        end, _, _ = translate(sine_cosine(self._split(step), k), sine, cosine, k)
-        return end.flatten(-2).to(u.dtype)
+        k = self.curvature
+        u = self._add(self.dropout(self.attention.tangent(self.norm1(u), mask, segment, count)), u, k)
+        return self._add(self.dropout(self.ffn(self.norm2(u))), u, k)
+
+    def _add(self, step: Tensor, u: Tensor, k: Tensor) -> Tensor:
+        return tangent_sum(self._split(step), self._split(u), k).flatten(-2).to(u.dtype)
 
     def _split(self, u: Tensor) -> Tensor:
         return u.unflatten(-1, (self.heads, -1))

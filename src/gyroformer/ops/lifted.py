@@ -22,6 +22,15 @@ from gyroformer.geometry.trig import arsin_ratio, artan_ratio, sin_ratio_and_cos
 #: ``geometry.project`` stops in float32 (8 rounding units from the boundary of the ball). The products of
 #: three factors cosh²(√|k||u|) that attention forms then stay below 1e19, far from float32's end.
 REACH = math.atanh(1 - 8 * torch.finfo(torch.float32).eps)
+#: relative error that rounding may make in 1 - (√|k||N|/D)², the distance of a mean from the light cone: a mean
+#: closer to it (in float32 about 6/√|k| from the origin or more) counts as lying where it is this well known,
+#: for beyond that its length would be rounding and the derivative of its length noise
+CONE_ERROR = 1e-2
+
+
+def least_cone(dtype: torch.dtype) -> float:
+    """Return the smallest 1 - (√|k||N|/D)² that a mean of ambient points is given."""
+    return torch.finfo(dtype).eps / CONE_ERROR
 
 
 def at_least_float32(x: Tensor) -> Tensor:
@@ -32,7 +41,7 @@ def at_least_float32(x: Tensor) -> Tensor:
 def sine_cosine(u: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     r"""Return (P, C): the half-angle sine vector ``(..., d)`` and cosine ``(..., 1)`` of tangent vectors.
 
-    For k < 0 the length is limited to :data:`REACH`; the direction always passes.
+    For k < 0 the length √|k||u| is limited to :data:`REACH`; the direction always passes.
     """
     u, k = at_least_float32(u), at_least_float32(k)
     z = k * (u * u).sum(-1, keepdim=True)
@@ -59,18 +68,18 @@ def unlift(ambient: Tensor, k: Tensor) -> Tensor:
     scale = ambient.detach().abs().amax(-1, keepdim=True)
     ambient = ambient / torch.where(scale > 0, scale, 1.0)
     n, d = ambient[..., :-1], ambient[..., -1:]
-    return n * (0.5 * angle_over_sine(k * (n * n).sum(-1, keepdim=True), d))
+    return n * (0.5 * angle_over_sine(k * (n * n).sum(-1, keepdim=True), d, least_cone(n.dtype)))
 
 
-def angle_over_sine(a: Tensor, b: Tensor) -> Tensor:
+def angle_over_sine(a: Tensor, b: Tensor, least: float) -> Tensor:
     r"""Return :math:`\mathrm{atan2}(\sqrt a, b)/\sqrt a`, analytic in a.
 
-    For a < 0 it is :math:`\mathrm{artanh}(\sqrt{-a}/b)/\sqrt{-a}` and needs b > 0; a ratio of 1 or more (by
-    rounding) counts as the last number below 1.
+    For a < 0 it is :math:`\mathrm{artanh}(\sqrt{-a}/b)/\sqrt{-a}` and needs b > 0; where :math:`1 + a/b^2` is
+    below ``least`` it counts as that.
     """
     front = b > 0
     safe = torch.where(front, b, 1.0)
-    forward = artan_ratio(torch.where(front, a, 0.0) / (safe * safe)) / safe
+    forward = artan_ratio((torch.where(front, a, 0.0) / (safe * safe)).clamp(min=least - 1)) / safe
     # on a sphere, past a quarter turn; a = 0 there is the cut locus, where every direction is as good
     behind = torch.where(front, 1.0, a.clamp(min=torch.finfo(a.dtype).tiny)).sqrt()
     return torch.where(front, forward, torch.atan2(behind, torch.where(front, 1.0, b)) / behind)

@@ -39,7 +39,8 @@ def prepare_graph(
     if data.edge_index is None:
         raise DataError("the graph has no edge_index; give an empty one, shape (2, 0), if there is no edge")
     if identifiers and not has_identifiers(data, identifiers):
-        found = laplacian_identifiers(data.edge_index, nodes, identifiers, cache=cache)
+        # each component its own: of the whole graph's smallest, a scattered graph gets component numbers only
+        found = laplacian_identifiers(data.edge_index, nodes, identifiers, scope="component", cache=cache)
         data.identifiers = found.vectors.float()
     if edge_tokens != "none" and "token_edge_index" not in data:
         attributes = data.edge_attr if "edge_attr" in data else None

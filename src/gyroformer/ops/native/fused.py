@@ -1,0 +1,165 @@
+"""The C++ kernels as torch operators: they differentiate once, compile, and export.
+
+Second derivatives and forward mode need the torch forms; ``torch_forms()`` selects them.
+"""
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from gyroformer.ops.native import build
+
+_switched_off = False
+
+
+@contextlib.contextmanager
+def torch_forms() -> Iterator[None]:
+    """Use the torch forms inside the block, on every layer."""
+    global _switched_off
+    before, _switched_off = _switched_off, True
+    try:
+        yield
+    finally:
+        _switched_off = before
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _available() -> bool:
+    return not _switched_off and build.library() is not None
+
+
+def usable(*tensors: Tensor) -> bool:
+    """Return whether the kernels can take these tensors: float32 on the CPU, outside autocast and functorch."""
+    plain = all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors)
+    return plain and not torch.is_autocast_enabled("cpu") and not _transformed() and _available()
+
+
+def _transformed() -> bool:
+    """Return whether a function transform (grad, vmap, jvp) is at work, which the kernels do not know."""
+    return bool(torch._C._functorch.maybe_current_level() is not None)
+
+
+def _pointer(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
+
+
+def _call(name: str, tensors: list[Tensor | None], sizes: list[int]) -> None:
+    import ctypes
+
+    library = build.library()
+    assert library is not None
+    pointers = [ctypes.c_void_p(_pointer(tensor)) for tensor in tensors]
+    *long, heads, width = sizes
+    numbers = [ctypes.c_int64(size) for size in long]
+    small = [ctypes.c_int(size) for size in (heads, width, torch.get_num_threads())]
+    getattr(library, name)(*pointers, *numbers, *small)
+
+
+@torch.library.custom_op("gyroformer::attention", mutates_args=())
+def _attention(qkv: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    batch, tokens, _, heads, width = qkv.shape
+    out = qkv.new_empty(batch, tokens, heads, width)
+    sums = qkv.new_empty(batch, heads, width, width + 1)
+    sizes = [batch, tokens, heads, width]
+    _call("gyroformer_attention", [qkv.contiguous(), k.contiguous(), _bytes(mask), out, sums], sizes)
+    return out, sums
+
+
+@_attention.register_fake
+def _(qkv: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    batch, tokens, _, heads, width = qkv.shape
+    return qkv.new_empty(batch, tokens, heads, width), qkv.new_empty(batch, heads, width, width + 1)
+
+
+@torch.library.custom_op("gyroformer::attention_backward", mutates_args=())
+def _attention_backward(
+    qkv: Tensor, k: Tensor, mask: Tensor | None, sums: Tensor, grad: Tensor
+) -> tuple[Tensor, Tensor]:
+    batch, tokens, _, heads, width = qkv.shape
+    grad_qkv, grad_k = torch.empty_like(qkv, memory_format=torch.contiguous_format), torch.empty_like(k)
+    tensors = [qkv.contiguous(), k.contiguous(), _bytes(mask), sums, grad.contiguous(), grad_qkv, grad_k]
+    _call("gyroformer_attention_backward", tensors, [batch, tokens, heads, width])
+    return grad_qkv, grad_k
+
+
+@_attention_backward.register_fake
+def _(qkv: Tensor, k: Tensor, mask: Tensor | None, sums: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(qkv, memory_format=torch.contiguous_format), torch.empty_like(k)
+
+
+def _attention_setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+    qkv, k, mask = inputs
+    ctx.save_for_backward(qkv, k, mask, output[1])
+
+
+def _attention_vjp(ctx, grad: Tensor, grad_sums: Tensor | None) -> tuple[Tensor, Tensor, None]:  # type: ignore[no-untyped-def]
+    qkv, k, mask, sums = ctx.saved_tensors
+    grad_qkv, grad_k = _attention_backward(qkv, k, mask, sums, grad)
+    return grad_qkv, grad_k, None
+
+
+_attention.register_autograd(_attention_vjp, setup_context=_attention_setup)
+
+
+@torch.library.custom_op("gyroformer::gyro_sum", mutates_args=())
+def _gyro_sum(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
+    out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    _call("gyroformer_sum", [p.contiguous(), x.contiguous(), k.contiguous(), out], _rows(x))
+    return out
+
+
+@_gyro_sum.register_fake
+def _(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+@torch.library.custom_op("gyroformer::gyro_sum_backward", mutates_args=())
+def _gyro_sum_backward(p: Tensor, x: Tensor, k: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    grad_p, grad_x, grad_k = (torch.empty_like(t, memory_format=torch.contiguous_format) for t in (p, x, k))
+    inputs: list[Tensor | None] = [t.contiguous() for t in (p, x, k, grad)]
+    _call("gyroformer_sum_backward", [*inputs, grad_p, grad_x, grad_k], _rows(x))
+    return grad_p, grad_x, grad_k
+
+
+@_gyro_sum_backward.register_fake
+def _(p: Tensor, x: Tensor, k: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return tuple(torch.empty_like(t, memory_format=torch.contiguous_format) for t in (p, x, k))  # type: ignore[return-value]
+
+
+def _sum_setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+    ctx.save_for_backward(*inputs)
+
+
+def _sum_vjp(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[no-untyped-def]
+    p, x, k = ctx.saved_tensors
+    return _gyro_sum_backward(p, x, k, grad)
+
+
+_gyro_sum.register_autograd(_sum_vjp, setup_context=_sum_setup)
+
+
+def _rows(x: Tensor) -> list[int]:
+    heads, width = x.shape[-2:]
+    return [x.numel() // (heads * width), heads, width]
+
+
+def _bytes(mask: Tensor | None) -> Tensor | None:
+    return None if mask is None else mask.contiguous().view(torch.uint8)
+
+
+def attention(qkv: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
+    """Return linear attention as tangent vectors ``(B, N, H, d)``.
+
+    Args:
+        qkv: queries, keys and values in the tangent space, ``(B, N, 3, H, d)``.
+        k: curvatures ``(H,)``.
+        mask: ``(B, N)``, True for real tokens.
+    """
+    return _attention(qkv, k, mask)[0]
+
+
+def gyro_sum(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
+    """Return the Möbius sum p ⊕ x of points given and returned as tangent vectors ``(..., H, d)``; ``k (H,)``."""
+    return _gyro_sum(p, x, k)

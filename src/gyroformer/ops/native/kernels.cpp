@@ -1,0 +1,577 @@
+// Fused loops of the product-stereographic Transformer, float32, forward and backward.
+//
+// The mathematics is that of gyroformer/ops/lifted.py and gyroformer/ops/attention.py, where it is explained; the
+// derivatives are written out by hand. Tokens are processed LANES at a time, coordinates transposed so that every
+// inner loop runs over tokens. Nothing but sums over tokens is kept between the passes: the backward pass computes
+// the rest again from its inputs.
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+#include <omp.h>
+
+namespace {
+
+constexpr int LANES = 64;   // tokens at a time
+constexpr int VECTOR = 16;  // width of the accumulators of sums over tokens
+constexpr float EPS = 1.1920929e-7f;
+constexpr float TINY = 1.1754944e-38f;
+constexpr float HALF_PI = 1.57079632679489662f;
+// set by the build from gyroformer.ops: lifted.REACH, lifted.least_cone, attention.feature_floor
+constexpr float REACH = SET_REACH, LEAST = SET_LEAST, FLOOR = SET_FLOOR, LOWEST = SET_LOWEST;
+
+constexpr float MOST_TURNS = 1e5f;    // longer angles (k > 0) have lost their phase in float32 anyway
+
+#define FOR_LANES _Pragma("omp simd") for (int l = 0; l < LANES; ++l)
+
+inline float positive(float x) { return x > 0.f ? x : 0.f; }
+
+// The four functions below are series after a reduction of the argument, without branches or calls: so the loops
+// that use them are vectorised by any compiler. Their errors are below 2e-7 relative.
+
+inline float round_to_even(float x) { return (x + 12582912.f) - 12582912.f; }  // |x| < 2^22
+
+// e^x for -87 <= x <= 88.
+inline float exponential(float x) {
+  const float n = round_to_even(x * 1.44269504f);
+  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  const float p = 1.f + r * (1.f + r * (1.f / 2 + r * (1.f / 6 + r * (1.f / 24 + r * (1.f / 120 + r * (1.f / 720))))));
+  return p * __builtin_bit_cast(float, (static_cast<int32_t>(n) + 127) << 23);
+}
+
+// log x for normal x > 0, from 2 artanh((m - 1)/(m + 1)) of the mantissa m in [1/√2, √2).
+inline float logarithm(float x) {
+  const int32_t bits = __builtin_bit_cast(int32_t, x);
+  const int32_t shifted = bits - 0x3f3504f3;  // so that the mantissa starts at 1/√2
+  const float e = static_cast<float>(shifted >> 23);
+  const float m = __builtin_bit_cast(float, (shifted & 0x007fffff) + 0x3f3504f3);
+  const float s = (m - 1.f) / (m + 1.f), t = s * s;
+  const float p = 2.f * s * (1.f + t * (1.f / 3 + t * (1.f / 5 + t * (1.f / 7 + t * (1.f / 9)))));
+  return e * 0.693359375f + (p - e * 2.12194440e-4f);
+}
+
+// sin x and cos x for 0 <= x < 1e5.
+inline void sine_cosine(float x, float &sine, float &cosine) {
+  const float n = round_to_even(x * 0.636619772f);
+  const float r = ((x - n * 1.5703125f) - n * 4.837512969970703125e-4f) - n * 7.54978995489188e-8f;
+  const float t = r * r;
+  const float s = r * (1.f + t * (-1.f / 6 + t * (1.f / 120 + t * (-1.f / 5040 + t * (1.f / 362880)))));
+  const float c = 1.f + t * (-.5f + t * (1.f / 24 + t * (-1.f / 720 + t * (1.f / 40320))));
+  const int32_t quarter = static_cast<int32_t>(n);
+  const bool swap = quarter & 1;
+  const float a = swap ? c : s, b = swap ? s : c;
+  sine = quarter & 2 ? -a : a;
+  cosine = (quarter + 1) & 2 ? -b : b;
+}
+
+// sin(√z)/√z and cos(√z), hyperbolic for z < 0 up to √-z = REACH, with their derivatives in z.
+struct Turn { float sine, cosine, dsine, dcosine; };
+
+inline Turn turn(float z) {
+  const bool near = std::fabs(z) < 1.f, ball = z < 0.f, far = z < -REACH * REACH;
+  const float y = near ? z : 0.f;
+  const float s = 1.f + y * (-1.f / 6 + y * (1.f / 120 + y * (-1.f / 5040 + y * (1.f / 362880 + y * (-1.f / 39916800)))));
+  const float c = 1.f + y * (-.5f + y * (1.f / 24 + y * (-1.f / 720 + y * (1.f / 40320 + y * (-1.f / 3628800 + y * (1.f / 479001600))))));
+  const float ds = -1.f / 6 + y * (2.f / 120 + y * (-3.f / 5040 + y * (4.f / 362880 + y * (-5.f / 39916800))));
+  const float r = std::sqrt(near ? 1.f : std::fabs(z));
+  const float reach = ball ? (r < REACH ? r : REACH) : 0.f;
+  const float grow = exponential(reach), fall = 1.f / grow;
+  float circular_sine, circular_cosine;
+  sine_cosine(ball ? 0.f : (r < MOST_TURNS ? r : MOST_TURNS), circular_sine, circular_cosine);
+  const float fs = (ball ? .5f * (grow - fall) : circular_sine) / r;
+  const float fc = ball ? .5f * (grow + fall) : circular_cosine;
+  const float zf = near ? 1.f : z;
+  Turn t;
+  t.sine = near ? s : fs;
+  t.cosine = near ? c : fc;
+  // beyond REACH the cosine is constant and the sine falls as 1/√-z, so that its vector keeps its length
+  t.dsine = near ? ds : (far ? -.5f * fs / zf : .5f * (fc - fs) / zf);
+  t.dcosine = far ? 0.f : -.5f * t.sine;
+  return t;
+}
+
+// atan(√w)/√w and its derivative for |w| <= 0.1716, a convergent of Gauss's continued fraction.
+inline void atan_fraction(float w, float &a, float &da) {
+  const float p = 1155.f + w * (1190.f + w * 231.f), q = 1155.f + w * (1575.f + w * (525.f + w * 25.f));
+  const float dp = 1190.f + w * 462.f, dq = 1575.f + w * (1050.f + w * 75.f);
+  const float inverse = 1.f / q;
+  a = p * inverse;
+  da = (dp - a * dq) * inverse;
+}
+
+// atan(x) for x >= 0.
+inline float atan_positive(float x) {
+  const bool big = x > 2.41421356f, mid = x > 0.41421356f;
+  const float y = big ? -1.f / x : (mid ? (x - 1.f) / (x + 1.f) : x);
+  float a, unused;
+  atan_fraction(y * y, a, unused);
+  return (big ? HALF_PI : (mid ? .5f * HALF_PI : 0.f)) + y * a;
+}
+
+// atan(√w)/√w for w > -1 and its derivative.
+inline void atan_ratio(float w, float &a, float &da) {
+  const bool near = std::fabs(w) < .15f, ball = w < 0.f;
+  float na, nda;
+  atan_fraction(near ? w : 0.f, na, nda);
+  const float wf = near ? .5f : w, r = std::sqrt(std::fabs(wf));
+  const float hyperbolic = logarithm(1.f + (ball ? r : 0.f)) - .5f * logarithm(ball ? 1.f + wf : 1.f);
+  const float circular = atan_positive(r);
+  const float fa = (ball ? hyperbolic : circular) / r;
+  a = near ? na : fa;
+  da = near ? nda : .5f * (1.f / (1.f + wf) - fa) / wf;
+}
+
+// atan2(√a, b)/√a with its derivatives in a and b; b > 0 for a <= 0.
+struct Angle { float ratio, by_a, by_b; };
+
+inline Angle angle_over_sine(float a, float b) {
+  const bool front = b > 0.f;
+  const float fb = front ? b : 1.f, inverse = 1.f / fb;
+  float ratio, slope;
+  const float raw = (front ? a : 0.f) * inverse * inverse;
+  const bool clipped = raw < LEAST - 1.f;
+  const float w = clipped ? LEAST - 1.f : raw;
+  atan_ratio(w, ratio, slope);
+  const float r = std::sqrt(front ? 1.f : (a > TINY ? a : TINY));
+  const float behind = (2.f * HALF_PI - atan_positive(r / (front ? 1.f : (b < -TINY ? -b : TINY)))) / r;
+  const float square = front ? 1.f : (a > TINY ? a : TINY), bb = front ? 0.f : b;
+  const float cut = 1.f / (square + bb * bb);
+  Angle out;
+  out.ratio = front ? ratio * inverse : behind;
+  out.by_a = front ? (clipped ? 0.f : slope * inverse * inverse * inverse) : .5f * (bb * cut - behind) / square;
+  out.by_b = front ? (clipped ? -ratio * inverse * inverse : -inverse * inverse / (1.f + w)) : -cut;
+  return out;
+}
+
+// asin(√z)/√z and its derivative, z <= 1; asinh for z < 0.
+inline void asin_ratio(float z, float &a, float &da) {
+  const bool end = z >= 1.f;
+  z = end ? 1.f : z;
+  const bool near = std::fabs(z) < .125f, ball = z < 0.f;
+  const float y = near ? z : 0.f, rest = 1.f / (1.f - y), root = std::sqrt(rest);
+  float na, nda;
+  atan_fraction(y * rest, na, nda);
+  const float zf = near ? .5f : z, r = std::sqrt(std::fabs(zf)), c = std::sqrt(positive(1.f - zf));
+  const float hyperbolic = logarithm(r + (ball ? c : 1.f));
+  const float angle = atan_positive(r / (c > TINY ? c : 1.f));
+  const float circular = c > TINY ? angle : HALF_PI;
+  const float fa = (ball ? hyperbolic : circular) / r;
+  a = near ? na * root : fa;
+  const float safe = c > TINY ? c : 1.f;
+  da = near ? nda * rest * rest * root + .5f * na * root * rest : (end ? 0.f : .5f * (1.f / safe - fa) / zf);
+}
+
+inline float feature(float x) {
+  const float fall = exponential(x < 0.f ? (x > FLOOR ? x : FLOOR) : 0.f);
+  return x > 0.f ? x + 1.f : fall;
+}
+
+// the slope of the feature map, from its value: 1 above, the value itself below, 0 at the floor
+inline float feature_slope(float value) { return value > 1.f ? 1.f : (value > LOWEST ? value : 0.f); }
+
+using Block = std::vector<float>;  // [coordinate][LANES]
+
+// rows of `width` floats, `stride` apart, into columns of LANES; missing rows are zero
+inline void load(float *to, const float *from, int64_t stride, int width, int count) {
+  if (count < LANES) std::memset(to, 0, sizeof(float) * width * LANES);
+  for (int l = 0; l < count; ++l)
+    for (int j = 0; j < width; ++j) to[j * LANES + l] = from[l * stride + j];
+}
+
+inline void store(float *to, const float *from, int64_t stride, int width, int count) {
+  for (int l = 0; l < count; ++l)
+    for (int j = 0; j < width; ++j) to[l * stride + j] = from[j * LANES + l];
+}
+
+inline void dot(float *out, const float *a, const float *b, int width) {
+  FOR_LANES out[l] = 0.f;
+  for (int j = 0; j < width; ++j) FOR_LANES out[l] += a[j * LANES + l] * b[j * LANES + l];
+}
+
+inline double total(const float *x) {
+  double sum = 0;
+  for (int l = 0; l < LANES; ++l) sum += x[l];
+  return sum;
+}
+
+// sums over tokens: acc[i][j][VECTOR] += Σ a[i] b[j]
+inline void outer(float *acc, const float *a, const float *b, int rows, int columns) {
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) {
+      float *to = acc + (i * columns + j) * VECTOR;
+      float part[VECTOR];
+      for (int v = 0; v < VECTOR; ++v) part[v] = to[v];
+      for (int g = 0; g < LANES; g += VECTOR)
+#pragma omp simd
+        for (int v = 0; v < VECTOR; ++v) part[v] += a[i * LANES + g + v] * b[j * LANES + g + v];
+      for (int v = 0; v < VECTOR; ++v) to[v] = part[v];
+    }
+}
+
+// out[j] = Σ_i a[i] m[i][j]
+inline void times(float *out, const float *a, const float *m, int rows, int columns) {
+  for (int j = 0; j < columns; ++j) {
+    float *to = out + j * LANES;
+    FOR_LANES to[l] = 0.f;
+    for (int i = 0; i < rows; ++i) {
+      const float factor = m[i * columns + j];
+      const float *from = a + i * LANES;
+      FOR_LANES to[l] += factor * from[l];
+    }
+  }
+}
+
+// out[i] = Σ_j m[i][j] b[j]
+inline void times_transposed(float *out, const float *m, const float *b, int rows, int columns) {
+  for (int i = 0; i < rows; ++i) {
+    float *to = out + i * LANES;
+    FOR_LANES to[l] = 0.f;
+    for (int j = 0; j < columns; ++j) {
+      const float factor = m[i * columns + j];
+      const float *from = b + j * LANES;
+      FOR_LANES to[l] += factor * from[l];
+    }
+  }
+}
+
+struct Value {  // what follows from the values of LANES tokens
+  float z[LANES], sine[LANES], cosine[LANES], dsine[LANES], dcosine[LANES];
+  void from(const float *v, float k, int d) {
+    dot(z, v, v, d);
+    FOR_LANES {
+      const Turn t = turn(k * z[l]);
+      sine[l] = t.sine; cosine[l] = t.cosine; dsine[l] = t.dsine; dcosine[l] = t.dcosine;
+    }
+  }
+};
+
+void feature_block(float *out, const float *x, const float *cosine, int d) {
+  for (int j = 0; j < d; ++j)
+    FOR_LANES out[j * LANES + l] = feature(cosine[l] * cosine[l] * x[j * LANES + l]);
+}
+
+void lift_block(float *out, const float *v, const Value &t, int d) {
+  for (int j = 0; j < d; ++j) FOR_LANES out[j * LANES + l] = 2.f * t.cosine[l] * t.sine[l] * v[j * LANES + l];
+  FOR_LANES out[d * LANES + l] = 2.f * t.cosine[l] * t.cosine[l] - 1.f;
+}
+
+// masked tokens and lanes beyond the end must not enter a sum
+void mute(float *keys, const uint8_t *mask, int d, int count) {
+  for (int l = 0; l < LANES; ++l)
+    if (l >= count || (mask && !mask[l]))
+      for (int j = 0; j < d; ++j) keys[j * LANES + l] = 0.f;
+}
+
+struct Shape { int64_t batch, tokens; int heads, width, threads; };
+
+// Sums the threads' accumulators [thread][head][i][j][VECTOR] into out [head][i][j].
+void gather(float *out, const std::vector<Block> &parts, int64_t entries) {
+#pragma omp for
+  for (int64_t e = 0; e < entries; ++e) {
+    double sum = 0;
+    for (const Block &part : parts)
+      for (int v = 0; v < VECTOR; ++v) sum += part[e * VECTOR + v];
+    out[e] = static_cast<float>(sum);
+  }
+}
+
+// The tangent vector under ambient vectors, and what its derivative needs.
+struct Unlift {
+  float scale[LANES], square[LANES], ratio[LANES], by_a[LANES], by_b[LANES];
+  void from(float *ambient, float k, int d) {  // normalises `ambient` in place
+    FOR_LANES scale[l] = 0.f;
+    for (int j = 0; j <= d; ++j) FOR_LANES scale[l] = std::fmax(scale[l], std::fabs(ambient[j * LANES + l]));
+    FOR_LANES scale[l] = scale[l] > 0.f ? 1.f / scale[l] : 1.f;
+    for (int j = 0; j <= d; ++j) FOR_LANES ambient[j * LANES + l] *= scale[l];
+    dot(square, ambient, ambient, d);
+    FOR_LANES {
+      const Angle a = angle_over_sine(k * square[l], ambient[d * LANES + l]);
+      ratio[l] = a.ratio; by_a[l] = a.by_a; by_b[l] = a.by_b;
+    }
+  }
+};
+
+}  // namespace
+
+extern "C" {
+
+// out (B, T, H, d) tangent vectors; sums (B, H, d, d + 1); qkv (B, T, 3, H, d); k (H); mask (B, T) or null
+void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask, float *out, float *sums,
+                          int64_t batch, int64_t tokens, int heads, int width, int threads) {
+  const int d = width, columns = width + 1;
+  const int64_t row = 3LL * heads * d, entries = 1LL * heads * d * columns;
+  std::vector<Block> parts(threads);
+#pragma omp parallel num_threads(threads)
+  {
+    Block &acc = parts[omp_get_thread_num()];
+    Block x(d * LANES), v(d * LANES), f(d * LANES), lifted(columns * LANES);
+    Value t;
+    Unlift u;
+    for (int64_t b = 0; b < batch; ++b) {
+      const float *base = qkv + b * tokens * row;
+      acc.assign(entries * VECTOR, 0.f);
+#pragma omp for schedule(static)
+      for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
+        const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+        for (int h = 0; h < heads; ++h) {
+          load(x.data(), base + t0 * row + (heads + h) * d, row, d, count);
+          load(v.data(), base + t0 * row + (2 * heads + h) * d, row, d, count);
+          t.from(v.data(), k[h], d);
+          feature_block(f.data(), x.data(), t.cosine, d);
+          mute(f.data(), mask ? mask + b * tokens + t0 : nullptr, d, count);
+          lift_block(lifted.data(), v.data(), t, d);
+          outer(acc.data() + 1LL * h * d * columns * VECTOR, f.data(), lifted.data(), d, columns);
+        }
+      }
+      gather(sums + b * entries, parts, entries);
+#pragma omp for schedule(static)
+      for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
+        const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+        for (int h = 0; h < heads; ++h) {
+          load(x.data(), base + t0 * row + h * d, row, d, count);
+          load(v.data(), base + t0 * row + (2 * heads + h) * d, row, d, count);
+          t.from(v.data(), k[h], d);
+          feature_block(f.data(), x.data(), t.cosine, d);
+          times(lifted.data(), f.data(), sums + (b * heads + h) * d * columns, d, columns);
+          u.from(lifted.data(), k[h], d);
+          for (int j = 0; j < d; ++j) FOR_LANES lifted[j * LANES + l] *= .5f * u.ratio[l];
+          store(out + ((b * tokens + t0) * heads + h) * d, lifted.data(), 1LL * heads * d, d, count);
+        }
+      }
+    }
+  }
+}
+
+void gyroformer_attention_backward(const float *qkv, const float *k, const uint8_t *mask, const float *sums,
+                                   const float *grad_out, float *grad_qkv, float *grad_k, int64_t batch,
+                                   int64_t tokens, int heads, int width, int threads) {
+  const int d = width, columns = width + 1;
+  const int64_t row = 3LL * heads * d, entries = 1LL * heads * d * columns;
+  std::vector<Block> parts(threads);
+  std::vector<double> slopes(static_cast<size_t>(threads) * heads, 0.0);
+  Block grad_sums(entries), transport(tokens * heads);
+#pragma omp parallel num_threads(threads)
+  {
+    const int me = omp_get_thread_num();
+    Block &acc = parts[me];
+    double *slope = slopes.data() + static_cast<size_t>(me) * heads;
+    Block x(d * LANES), v(d * LANES), f(d * LANES), g(d * LANES), lifted(columns * LANES), back(columns * LANES);
+    float part[LANES], weight[LANES], by_k[LANES];
+    Value t;
+    Unlift u;
+    for (int64_t b = 0; b < batch; ++b) {
+      const float *base = qkv + b * tokens * row;
+      float *grad_base = grad_qkv + b * tokens * row;
+      acc.assign(entries * VECTOR, 0.f);
+      // queries: through the projection back to the sums over keys
+#pragma omp for schedule(static)
+      for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
+        const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+        for (int h = 0; h < heads; ++h) {
+          const float *m = sums + (b * heads + h) * d * columns;
+          load(x.data(), base + t0 * row + h * d, row, d, count);
+          load(v.data(), base + t0 * row + (2 * heads + h) * d, row, d, count);
+          load(g.data(), grad_out + ((b * tokens + t0) * heads + h) * d, 1LL * heads * d, d, count);
+          t.from(v.data(), k[h], d);
+          feature_block(f.data(), x.data(), t.cosine, d);
+          times(lifted.data(), f.data(), m, d, columns);
+          u.from(lifted.data(), k[h], d);
+          dot(weight, g.data(), lifted.data(), d);
+          FOR_LANES weight[l] *= .5f;
+          for (int j = 0; j < d; ++j)
+            FOR_LANES back[j * LANES + l] = u.scale[l] * (.5f * u.ratio[l] * g[j * LANES + l] +
+                                            2.f * k[h] * weight[l] * u.by_a[l] * lifted[j * LANES + l]);
+          FOR_LANES back[d * LANES + l] = u.scale[l] * weight[l] * u.by_b[l];
+          FOR_LANES by_k[l] = weight[l] * u.by_a[l] * u.square[l];
+          slope[h] += total(by_k);
+          outer(acc.data() + 1LL * h * d * columns * VECTOR, f.data(), back.data(), d, columns);
+          times_transposed(g.data(), m, back.data(), d, columns);
+          FOR_LANES part[l] = 0.f;
+          for (int j = 0; j < d; ++j) FOR_LANES {
+            const float q = x[j * LANES + l];
+            const float slope_f = g[j * LANES + l] * feature_slope(f[j * LANES + l]);
+            part[l] += q * slope_f;
+            g[j * LANES + l] = t.cosine[l] * t.cosine[l] * slope_f;
+          }
+          store(grad_base + t0 * row + h * d, g.data(), row, d, count);
+          for (int l = 0; l < count; ++l) transport[(t0 + l) * heads + h] = part[l];
+        }
+      }
+      gather(grad_sums.data(), parts, entries);
+      // keys and values: through the sums to the lifted points
+#pragma omp for schedule(static)
+      for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
+        const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+        for (int h = 0; h < heads; ++h) {
+          const float *m = grad_sums.data() + 1LL * h * d * columns;
+          load(x.data(), base + t0 * row + (heads + h) * d, row, d, count);
+          load(v.data(), base + t0 * row + (2 * heads + h) * d, row, d, count);
+          t.from(v.data(), k[h], d);
+          feature_block(f.data(), x.data(), t.cosine, d);
+          mute(f.data(), mask ? mask + b * tokens + t0 : nullptr, d, count);
+          lift_block(lifted.data(), v.data(), t, d);
+          times_transposed(g.data(), m, lifted.data(), d, columns);
+          times(back.data(), f.data(), m, d, columns);
+          for (int l = 0; l < LANES; ++l) part[l] = l < count ? transport[(t0 + l) * heads + h] : 0.f;
+          for (int j = 0; j < d; ++j) FOR_LANES {
+            const float slope_f = g[j * LANES + l] * feature_slope(f[j * LANES + l]);  // 0 where muted
+            part[l] += x[j * LANES + l] * slope_f;
+            g[j * LANES + l] = t.cosine[l] * t.cosine[l] * slope_f;
+          }
+          store(grad_base + t0 * row + (heads + h) * d, g.data(), row, d, count);
+          dot(weight, back.data(), v.data(), d);
+          FOR_LANES {
+            const float c = t.cosine[l];
+            const float by_c = 2.f * t.sine[l] * weight[l] + 4.f * c * back[d * LANES + l] + 2.f * c * part[l];
+            const float by_s = 2.f * c * weight[l];
+            const float by_z = by_s * t.dsine[l] + by_c * t.dcosine[l];
+            by_k[l] = by_z * t.z[l];
+            weight[l] = 2.f * k[h] * by_z;
+          }
+          slope[h] += total(by_k);
+          for (int j = 0; j < d; ++j)
+            FOR_LANES g[j * LANES + l] = 2.f * t.cosine[l] * t.sine[l] * back[j * LANES + l] + weight[l] * v[j * LANES + l];
+          store(grad_base + t0 * row + (2 * heads + h) * d, g.data(), row, d, count);
+        }
+      }
+    }
+  }
+  for (int h = 0; h < heads; ++h) {
+    double sum = 0;
+    for (int thread = 0; thread < threads; ++thread) sum += slopes[static_cast<size_t>(thread) * heads + h];
+    grad_k[h] = static_cast<float>(sum);
+  }
+}
+
+}  // extern "C"
+
+namespace {
+
+// p ⊕ x = c1 p + c2 x in tangent coordinates: c1 and c2 follow from |p|², ⟨p,x⟩, |x|² and k.
+struct Sum {
+  Turn p, x;
+  float pp, xx, m, s, z, alpha, g, dg, c1, c2;
+  Sum() = default;
+  Sum(float a, float b, float c, float k) {
+    p = turn(k * a);
+    x = turn(k * c);
+    pp = a * p.sine * p.sine;
+    xx = c * x.sine * x.sine;
+    m = b * p.sine * x.sine;
+    s = positive(x.cosine * x.cosine * pp + 2.f * x.cosine * p.cosine * m + p.cosine * p.cosine * xx);
+    z = k * s;
+    alpha = p.cosine * (1.f - 2.f * k * xx) - 2.f * k * x.cosine * m;
+    const bool cut = 1.f - z < EPS;
+    const float inverse = 1.f / std::sqrt(cut ? EPS : 1.f - z);
+    float ratio, slope;
+    asin_ratio(z, ratio, slope);
+    g = ratio * inverse;
+    dg = slope * inverse + (cut ? 0.f : .5f * ratio * inverse * inverse * inverse);
+    c1 = alpha * g * p.sine;
+    c2 = x.cosine * g * x.sine;
+  }
+  // adjoints of |p|², ⟨p,x⟩, |x|² and k for those of c1 and c2
+  void back(float e1, float e2, float a, float b, float c, float k, float &ga, float &gb, float &gc, float &gk) const {
+    const float g_alpha = e1 * g * p.sine;
+    const float g_z = (e1 * alpha * p.sine + e2 * x.cosine * x.sine) * dg;
+    const float g_s = g_z * k;
+    const float g_m = -2.f * k * x.cosine * g_alpha + 2.f * x.cosine * p.cosine * g_s;
+    const float g_pp = g_s * x.cosine * x.cosine;
+    const float g_xx = g_s * p.cosine * p.cosine - 2.f * k * p.cosine * g_alpha;
+    const float g_cp = g_alpha * (1.f - 2.f * k * xx) + 2.f * g_s * (x.cosine * m + p.cosine * xx);
+    const float g_cx = e2 * g * x.sine - 2.f * k * m * g_alpha + 2.f * g_s * (x.cosine * pp + p.cosine * m);
+    const float g_sp = e1 * alpha * g + 2.f * a * p.sine * g_pp + b * x.sine * g_m;
+    const float g_sx = e2 * x.cosine * g + 2.f * c * x.sine * g_xx + b * p.sine * g_m;
+    const float g_zp = g_sp * p.dsine + g_cp * p.dcosine;
+    const float g_zx = g_sx * x.dsine + g_cx * x.dcosine;
+    ga = p.sine * p.sine * g_pp + k * g_zp;
+    gb = p.sine * x.sine * g_m;
+    gc = x.sine * x.sine * g_xx + k * g_zx;
+    gk = g_z * s - 2.f * g_alpha * (p.cosine * xx + x.cosine * m) + a * g_zp + c * g_zx;
+  }
+};
+
+}  // namespace
+
+extern "C" {
+
+// out, p, x: (rows, H, d) tangent vectors; k (H)
+void gyroformer_sum(const float *p, const float *x, const float *k, float *out, int64_t rows, int heads, int width,
+                    int threads) {
+  const int d = width;
+  const int64_t row = 1LL * heads * d;
+#pragma omp parallel num_threads(threads)
+  {
+    Block a(d * LANES), b(d * LANES);
+    float aa[LANES], ab[LANES], bb[LANES];
+#pragma omp for schedule(static)
+    for (int64_t t0 = 0; t0 < rows; t0 += LANES) {
+      const int count = static_cast<int>(rows - t0 < LANES ? rows - t0 : LANES);
+      for (int h = 0; h < heads; ++h) {
+        load(a.data(), p + t0 * row + h * d, row, d, count);
+        load(b.data(), x + t0 * row + h * d, row, d, count);
+        dot(aa, a.data(), a.data(), d);
+        dot(ab, a.data(), b.data(), d);
+        dot(bb, b.data(), b.data(), d);
+        FOR_LANES {
+          const Sum sum(aa[l], ab[l], bb[l], k[h]);
+          aa[l] = sum.c1;
+          bb[l] = sum.c2;
+        }
+        for (int j = 0; j < d; ++j) FOR_LANES a[j * LANES + l] = aa[l] * a[j * LANES + l] + bb[l] * b[j * LANES + l];
+        store(out + t0 * row + h * d, a.data(), row, d, count);
+      }
+    }
+  }
+}
+
+void gyroformer_sum_backward(const float *p, const float *x, const float *k, const float *grad, float *grad_p,
+                             float *grad_x, float *grad_k, int64_t rows, int heads, int width, int threads) {
+  const int d = width;
+  const int64_t row = 1LL * heads * d;
+  std::vector<double> slopes(static_cast<size_t>(threads) * heads, 0.0);
+#pragma omp parallel num_threads(threads)
+  {
+    Block a(d * LANES), b(d * LANES), g(d * LANES);
+    float aa[LANES], ab[LANES], bb[LANES], e1[LANES], e2[LANES], c1[LANES], c2[LANES], by_k[LANES];
+    double *slope = slopes.data() + static_cast<size_t>(omp_get_thread_num()) * heads;
+#pragma omp for schedule(static)
+    for (int64_t t0 = 0; t0 < rows; t0 += LANES) {
+      const int count = static_cast<int>(rows - t0 < LANES ? rows - t0 : LANES);
+      for (int h = 0; h < heads; ++h) {
+        load(a.data(), p + t0 * row + h * d, row, d, count);
+        load(b.data(), x + t0 * row + h * d, row, d, count);
+        load(g.data(), grad + t0 * row + h * d, row, d, count);
+        dot(aa, a.data(), a.data(), d);
+        dot(ab, a.data(), b.data(), d);
+        dot(bb, b.data(), b.data(), d);
+        dot(e1, g.data(), a.data(), d);
+        dot(e2, g.data(), b.data(), d);
+        FOR_LANES {
+          const Sum sum(aa[l], ab[l], bb[l], k[h]);
+          float ga, gb, gc, gk;
+          sum.back(e1[l], e2[l], aa[l], ab[l], bb[l], k[h], ga, gb, gc, gk);
+          c1[l] = sum.c1; c2[l] = sum.c2;
+          aa[l] = 2.f * ga; ab[l] = gb; bb[l] = 2.f * gc; by_k[l] = gk;
+        }
+        slope[h] += total(by_k);
+        for (int j = 0; j < d; ++j) FOR_LANES {
+          const float pa = a[j * LANES + l], pb = b[j * LANES + l], pg = g[j * LANES + l];
+          a[j * LANES + l] = c1[l] * pg + aa[l] * pa + ab[l] * pb;
+          b[j * LANES + l] = c2[l] * pg + bb[l] * pb + ab[l] * pa;
+        }
+        store(grad_p + t0 * row + h * d, a.data(), row, d, count);
+        store(grad_x + t0 * row + h * d, b.data(), row, d, count);
+      }
+    }
+  }
+  for (int h = 0; h < heads; ++h) {
+    double sum = 0;
+    for (int thread = 0; thread < threads; ++thread) sum += slopes[static_cast<size_t>(thread) * heads + h];
+    grad_k[h] = static_cast<float>(sum);
+  }
+}
+
+}  // extern "C"

@@ -1,0 +1,122 @@
+"""The C++ kernels against the torch forms in float64, value and gradient; and what happens without them."""
+
+import subprocess
+
+import pytest
+import torch
+
+from gyroformer.ops.blockwise import tangent_attention, tangent_sum
+from gyroformer.ops.native import build, fused
+
+needs_compiler = pytest.mark.skipif(build.library() is None, reason="no C++ compiler on this machine")
+CURVATURES = [[-2.0, -0.3], [-1e-8, 1e-8], [0.0, 0.0], [0.4, 3.0], [-20.0, 20.0]]
+
+
+def results(dtype, qkv, p, x, k, mask):
+    leaves = [t.detach().to(dtype).requires_grad_() for t in (qkv, p, x, k)]
+    mixed = tangent_attention(leaves[0], leaves[3], kind="linear", mask=mask)
+    total = tangent_sum(leaves[1], leaves[2], leaves[3])
+    weigh = lambda y: (y * torch.linspace(-1, 1, y.numel(), dtype=dtype).view_as(y)).sum()  # noqa: E731
+    grads = (
+        *torch.autograd.grad(weigh(mixed), (leaves[0], leaves[3])),
+        *torch.autograd.grad(weigh(total), leaves[1:]),
+    )
+    names = ["attention", "d qkv", "d k", "sum", "d p", "d x", "d k of sum"]
+    return dict(zip(names, (mixed, *grads[:2], total, *grads[2:]), strict=True))
+
+
+def draw(k, width, scale=0.4, tokens=77):
+    torch.manual_seed(width)
+    qkv = scale * torch.randn(2, tokens, 3, 2, width)
+    p, x = scale * torch.randn(100, 2, width), scale * torch.randn(100, 2, width)
+    return qkv, p, x, torch.tensor(k)
+
+
+@needs_compiler
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("width", [2, 3, 8, 17, 32])
+@pytest.mark.parametrize("k", CURVATURES)
+def test_kernels_equal_the_torch_forms(k, width, masked):
+    inputs = draw(k, width)
+    mask = torch.rand(2, 77) < 0.7 if masked else None
+    got = results(torch.float32, *inputs, mask)
+    with fused.torch_forms():
+        want, plain = (results(dtype, *inputs, mask) for dtype in (torch.float64, torch.float32))
+    for name, exact in want.items():
+        error, conditioning = (((y[name] - exact).norm() / exact.norm()).item() for y in (got, plain))
+        # near the light cone and the cut locus float32 itself is off, in whatever form
+        assert error < max(2e-5, 4 * conditioning), (
+            f"{name}: {error:.1e}, torch in float32 {conditioning:.1e}"
+        )
+
+
+@needs_compiler
+def test_the_kernels_are_in_use():
+    """Were they not, the test above would compare the torch forms with themselves."""
+    qkv, p, x, k = draw([-1.0, 1.0], 4)
+    assert fused.usable(qkv, p, x, k)
+    with fused.torch_forms():
+        assert not fused.usable(p, x, k)
+    assert not fused.usable(p.double())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert not fused.usable(p)
+    torch.func.vmap(lambda t: tangent_sum(t, t, k))(p)  # the torch form, without complaint
+
+
+@needs_compiler
+def test_operators_are_sound_for_the_compiler():
+    qkv, p, x, k = draw([-1.0, 1.0], 4, tokens=9)
+    args = [t.requires_grad_() for t in (qkv, k)]
+    torch.library.opcheck(torch.ops.gyroformer.attention.default, (*args, None))
+    torch.library.opcheck(torch.ops.gyroformer.gyro_sum.default, (p.requires_grad_(), x, args[1]))
+
+
+@needs_compiler
+@pytest.mark.parametrize("tokens", [1, 63, 64, 65, 200])
+def test_any_number_of_tokens_and_threads(tokens):
+    inputs = draw([-0.7, 0.5], 8, tokens=tokens)
+    threads = torch.get_num_threads()
+    found = []
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            found.append(results(torch.float32, *inputs, None))
+    finally:
+        torch.set_num_threads(threads)
+    for other in found[1:]:
+        for name, value in other.items():
+            torch.testing.assert_close(value, found[0][name], rtol=1e-4, atol=1e-5)
+
+
+def test_without_a_compiler_the_torch_forms_serve(monkeypatch, caplog, tmp_path):
+    monkeypatch.setattr(build.shutil, "which", lambda name: None)
+    monkeypatch.delenv("CXX", raising=False)
+    assert build.library.__wrapped__() is None
+    assert "no C++ compiler" in caplog.text
+
+
+def test_a_failing_compiler_is_reported_in_one_line(monkeypatch, caplog, tmp_path):
+    broken = tmp_path / "c++"
+    broken.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "no such flag" >&2\nexit 1\n')
+    broken.chmod(0o755)
+    monkeypatch.setenv("CXX", str(broken))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert build.library.__wrapped__() is None
+    assert "could not be built (no such flag)" in caplog.text
+    assert list((tmp_path / "gyroformer" / "native").iterdir()) == []
+
+
+def test_it_can_be_switched_off(monkeypatch):
+    monkeypatch.setenv("GYROFORMER_NATIVE", "0")
+    assert build.library.__wrapped__() is None
+
+
+@needs_compiler
+def test_the_build_is_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert build.library.__wrapped__() is not None
+    calls = []
+    run = subprocess.run
+    monkeypatch.setattr(build.subprocess, "run", lambda args, **kw: calls.append(args) or run(args, **kw))
+    assert build.library.__wrapped__() is not None
+    assert [call[1] for call in calls] == ["--version"]
