@@ -1,0 +1,218 @@
+"""Time and memory of a forward pass and a training step, beside the flat twin and a geoopt-composed twin.
+
+All variants of a case run in one process, in turn, warm, on the same tokens and threads; times are medians. Peak
+memory is that of one training step in a fresh process. Absolute times mean little on shared machines; the ratios
+are what is measured.
+"""
+
+import dataclasses as dc
+import json
+import multiprocessing as mp
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import gyroformer
+from gyroformer.bench.geoopt_twin import GeooptTransformer
+from gyroformer.errors import UsageError, did_you_mean
+from gyroformer.nn.flat import FlatTransformer
+from gyroformer.nn.transformer import StereographicTransformer
+
+#: curvatures of the measured model: one of each sign, so that no branch is spared
+CURVATURES = (-0.7, 0.4)
+VARIANTS = ("ours", "ours compiled", "flat", "flat compiled", "geoopt")
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Case:
+    """A size to measure."""
+
+    tokens: int
+    width: int
+    heads: int
+    layers: int
+
+
+CASES = {
+    "web-edu": Case(9_505, 16, 2, 1),
+    "facebook": Case(92_273, 16, 2, 1),
+    "wide": Case(50_000, 128, 4, 2),
+    "big": Case(200_000, 64, 4, 2),
+}
+
+Run = Callable[[Tensor], Tensor]
+
+
+def build(variant: str, case: Case) -> tuple[torch.nn.Module, Run]:
+    """Return a model and the function to measure."""
+    torch.manual_seed(0)
+    curvature = [CURVATURES[h % 2] for h in range(case.heads)]
+    shape = (case.width, case.heads, case.layers)
+    if variant.startswith("flat"):
+        model: torch.nn.Module = FlatTransformer(*shape)
+        run = model.tangent
+    else:
+        model = StereographicTransformer(*shape, curvature=curvature)
+        run = GeooptTransformer(model) if variant == "geoopt" else model.tangent
+    return model, torch.compile(run, fullgraph=True) if variant.endswith("compiled") else run
+
+
+def training_step(model: torch.nn.Module, run: Run, tokens: Tensor) -> Callable[[], None]:
+    """Return one step of training: forward, backward, Adam."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        run(tokens).square().mean().backward()
+        optimizer.step()
+
+    return step
+
+
+def forward_pass(run: Run, tokens: Tensor) -> Callable[[], None]:
+    """Return one forward pass without gradients."""
+
+    def step() -> None:
+        with torch.no_grad():
+            run(tokens)
+
+    return step
+
+
+def measure(
+    names: list[str], variants: list[str], *, rounds: int, memory: bool, said: Callable[[str], None]
+) -> Iterator[dict[str, Any]]:
+    """Yield one row for each case, pass and variant; ``said`` takes lines of progress."""
+    for name in names:
+        if name not in CASES:
+            raise UsageError(f"no case is called {name!r}{did_you_mean(name, list(CASES))}")
+    for variant in variants:
+        if variant not in VARIANTS:
+            raise UsageError(f"no variant is called {variant!r}{did_you_mean(variant, list(VARIANTS))}")
+    for name in names:
+        case = CASES[name]
+        tokens = torch.randn(case.tokens, case.width, generator=torch.Generator().manual_seed(0))
+        built = {variant: build(variant, case) for variant in variants}
+        peaks = {}
+        for variant in variants if memory else []:
+            said(f"{name}: memory of {variant}")
+            peaks[variant] = peak_memory(variant, case)
+        for kind in ("forward", "training"):
+            steps = {
+                variant: forward_pass(run, tokens) if kind == "forward" else training_step(model, run, tokens)
+                for variant, (model, run) in built.items()
+            }
+            said(f"{name}: {kind}, {rounds} rounds of {len(steps)} variants")
+            for variant, seconds in _interleaved(steps, rounds).items():
+                yield {
+                    "case": name,
+                    **dc.asdict(case),
+                    "pass": kind,
+                    "variant": variant,
+                    "milliseconds": round(1e3 * statistics.median(seconds), 3),
+                    "rounds": rounds,
+                    "peak_mb": peaks.get(variant) if kind == "training" else None,
+                }
+
+
+def _interleaved(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
+    for step in steps.values():  # compile, fill caches
+        step()
+        step()
+    seconds: dict[str, list[float]] = {variant: [] for variant in steps}
+    for _ in range(rounds):
+        for variant, step in steps.items():
+            start = time.perf_counter()
+            step()
+            seconds[variant].append(time.perf_counter() - start)
+    return seconds
+
+
+def peak_memory(variant: str, case: Case) -> float | None:
+    """Return what one training step adds to the resident memory at most, in MB; None where it cannot be read."""
+    if not Path("/proc/self/clear_refs").exists():
+        return None
+    context = mp.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_probe, args=(variant, dc.astuple(case), torch.get_num_threads(), sender))
+    child.start()
+    sender.close()
+    try:
+        peak: float = receiver.recv()
+    finally:
+        child.join()
+    return peak
+
+
+def _probe(variant: str, case: tuple[int, int, int, int], threads: int, sender: Any) -> None:
+    torch.set_num_threads(threads)
+    shape = Case(*case)
+    model, run = build(variant, shape)
+    few = torch.randn(1024, shape.width)
+    # compile and load everything on few tokens, so that only the step itself remains to be measured
+    training_step(model, run, few)()
+    tokens = torch.randn(shape.tokens, shape.width)
+    step = training_step(model, run, tokens)
+    if variant.endswith("compiled"):
+        step()
+    before = _status("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    step()
+    sender.send(round((_status("VmHWM") - before) / 1024, 1))
+
+
+def _status(key: str) -> int:
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(key))
+    return int(line.split()[1])
+
+
+def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return for each case and pass how ours compares: with the flat twin, and geoopt's with ours."""
+    table = {(r["case"], r["pass"], r["variant"]): r for r in rows}
+    found = []
+    for case, kind in dict.fromkeys((r["case"], r["pass"]) for r in rows):
+        row: dict[str, Any] = {"case": case, "pass": kind}
+        for label, top, bottom, key in (
+            ("compiled ours/flat", "ours compiled", "flat compiled", "milliseconds"),
+            ("eager ours/flat", "ours", "flat", "milliseconds"),
+            ("geoopt/ours compiled", "geoopt", "ours compiled", "milliseconds"),
+            ("geoopt/ours eager", "geoopt", "ours", "milliseconds"),
+            ("memory compiled ours/flat", "ours compiled", "flat compiled", "peak_mb"),
+            ("memory eager ours/flat", "ours", "flat", "peak_mb"),
+        ):
+            a, b = (table.get((case, kind, v), {}).get(key) for v in (top, bottom))
+            row[label] = round(a / b, 3) if a and b else None
+        found.append(row)
+    return found
+
+
+def environment() -> dict[str, Any]:
+    """Return what the figures depend on."""
+    return {
+        "gyroformer": gyroformer.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+        "processor": _processor_name(),
+    }
+
+
+def _processor_name() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine()
+    )
+
+
+def save(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write rows and environment as JSON."""
+    path.write_text(
+        json.dumps({"environment": environment(), "rows": rows, "ratios": ratios(rows)}, indent=1) + "\n"
+    )
