@@ -82,7 +82,14 @@ def relative_errors(tangents: Tensor, hops: Tensor, k: Tensor) -> Tensor:
     return geometry.pairwise_dist(points, points, k=k)[first, second] / hops[first, second] - 1
 
 
-def embed(hops: Tensor, *, learn: bool, seed: int, steps: int = STEPS) -> tuple[Tensor, Tensor]:
+def embed(
+    hops: Tensor,
+    *,
+    learn: bool,
+    seed: int,
+    steps: int = STEPS,
+    watch: Callable[[Tensor], None] = lambda curvature: None,
+) -> tuple[Tensor, Tensor]:
     """Return tangent vectors ``(N, 2)`` at the origin and the curvature that fit the hops.
 
     Args:
@@ -90,6 +97,7 @@ def embed(hops: Tensor, *, learn: bool, seed: int, steps: int = STEPS) -> tuple[
         learn: whether the curvature learns with the points; it stays 0 otherwise.
         seed: seed of the noise and of the batches.
         steps: steps of Adam, each on the pairs among at most ``BATCH`` nodes.
+        watch: is given the curvature after each step.
     """
     generator = torch.Generator().manual_seed(seed)
     tangents = flat_start(hops, generator).requires_grad_()
@@ -106,6 +114,7 @@ def embed(hops: Tensor, *, learn: bool, seed: int, steps: int = STEPS) -> tuple[
         relative_errors(tangents[batch], hops[batch][:, batch], k).square().mean().backward()
         optimizer.step()
         schedule.step()
+        watch(k.detach())
     return tangents.detach(), k.detach()
 
 
