@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from gyroformer.demo.geometry import Row
 
 
-def demo(as_json: Json = False, seed: Seed = 0, threads: Threads = None) -> None:
+def demo(as_json: Json = False, seed: Seed = 0, threads: Threads = 1) -> None:
     """Embed three graphs in the plane and in a space whose curvature is learned; nothing is downloaded.
 
     A tree, a ring, and the import graph of this Python's standard library. The curvature starts at 0 and
