@@ -9,7 +9,19 @@ import gyroformer
 
 ROOT = Path(gyroformer.__file__).parent
 LAYERS = [
-    *("errors", "config", "geometry", "graphs", "ops", "nn", "tokens", "testing", "models", "data"),
+    *(
+        "errors",
+        "durable",
+        "config",
+        "geometry",
+        "graphs",
+        "ops",
+        "nn",
+        "tokens",
+        "testing",
+        "models",
+        "data",
+    ),
     *("tasks", "train", "bench", "report", "recipes", "demo", "cli"),
 ]
 ENTRY_POINTS = {"__init__.py", "__main__.py"}  # the package's own doors may name anything

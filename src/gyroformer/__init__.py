@@ -11,15 +11,27 @@ __version__ = "0.1.0"
 
 #: public name -> module that defines it; a name equal to its module's last part is the module itself.
 _PUBLIC = {
+    "FPST": "gyroformer.models",
+    "MODELS": "gyroformer.models",
     "geometry": "gyroformer.geometry",
+    "models": "gyroformer.models",
+    "nn": "gyroformer.nn",
     "testing": "gyroformer.testing",
+    "tokens": "gyroformer.tokens",
+    "load": "gyroformer.data.load",
 }
 
 __all__ = ["__version__", *_PUBLIC]
 
 if TYPE_CHECKING:
     from gyroformer import geometry as geometry
+    from gyroformer import models as models
+    from gyroformer import nn as nn
     from gyroformer import testing as testing
+    from gyroformer import tokens as tokens
+    from gyroformer.data.load import load as load
+    from gyroformer.models import FPST as FPST
+    from gyroformer.models import MODELS as MODELS
 
 
 def __getattr__(name: str) -> object:

@@ -12,11 +12,13 @@ from typing import Annotated
 import typer
 
 import gyroformer
+from gyroformer.cli.curvature import curvature
+from gyroformer.cli.datasets import datasets
 from gyroformer.cli.demo import demo
 from gyroformer.cli.doctor import doctor
 from gyroformer.errors import GyroformerError
 
-COMMANDS: tuple[Callable[..., None], ...] = (demo, doctor)
+COMMANDS: tuple[Callable[..., None], ...] = (demo, datasets, curvature, doctor)
 
 INTERRUPTED = 130
 

@@ -4,7 +4,6 @@ import importlib.metadata
 import os
 import platform
 import shutil
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -69,12 +68,14 @@ def _version(package: str) -> str | None:
 
 
 def _data_folder() -> dict[str, str]:
-    folder = os.environ.get("GYROFORMER_DATA", "")
-    if not folder:
-        return {"folder": "-", "state": "GYROFORMER_DATA is not set"}
-    if not Path(folder).is_dir():
-        return {"folder": folder, "state": "GYROFORMER_DATA names no folder"}
-    return {
-        "folder": folder,
-        "state": f"{sum(1 for path in Path(folder).iterdir() if path.is_dir())} folders",
-    }
+    from gyroformer.data.folder import VARIABLE, data_folder
+    from gyroformer.data.registry import DATASETS
+    from gyroformer.data.state import state_of
+
+    folder = data_folder()
+    if not folder.is_dir():
+        named = bool(os.environ.get(VARIABLE))
+        state = f"{VARIABLE} names no folder" if named else "nothing there yet: gyroformer datasets --fetch"
+        return {"folder": str(folder), "state": state}
+    there = sum(state_of(name, folder) in ("ready", "no splits") for name in DATASETS)
+    return {"folder": str(folder), "state": f"{there} of {len(DATASETS)} data sets"}

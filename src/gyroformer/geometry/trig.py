@@ -25,10 +25,10 @@ CIRCULAR_RADIUS = 1.0
 ARCTANGENT_RADIUS = 0.15
 #: |z| below which the arcsine goes through the arctangent of z / (1 - z), then within ARCTANGENT_RADIUS
 ARCSINE_RADIUS = 0.125
-#: levels at which each fraction, and terms at which each series, is exact in float64 on its disc
-TANGENT_LEVELS = 8
-ARCTANGENT_LEVELS = 13
-SERIES_TERMS = 11
+#: levels at which each fraction, and terms at which each series, is exact to rounding on its disc
+TANGENT_LEVELS = {torch.float32: 5, torch.float64: 8}
+ARCTANGENT_LEVELS = {torch.float32: 6, torch.float64: 13}
+SERIES_TERMS = {torch.float32: 7, torch.float64: 11}
 
 
 def safe_sqrt(z: Tensor) -> Tensor:
@@ -56,8 +56,9 @@ def tan_ratio(z: Tensor) -> Tensor:
     r"""Return :math:`\tan\sqrt z/\sqrt z`, which is :math:`\tanh\sqrt{-z}/\sqrt{-z}` for negative z."""
     near, inside, above, below = _split(z, CIRCULAR_RADIUS)
     # Lambert's fraction: tan(r)/r = 1/(1 - z/(3 - z/(5 - ...)))
-    fraction = torch.full_like(z, 2 * TANGENT_LEVELS + 1)
-    for level in range(TANGENT_LEVELS - 1, -1, -1):
+    levels = TANGENT_LEVELS[z.dtype]
+    fraction = torch.full_like(z, 2 * levels + 1)
+    for level in range(levels - 1, -1, -1):
         fraction = (2 * level + 1) - inside / fraction
     decay = torch.exp(-2 * below)
     # (1 - e)/(1 + e) keeps its derivative, sech², where 1 - tanh² would have cancelled
@@ -67,8 +68,9 @@ def tan_ratio(z: Tensor) -> Tensor:
 
 def _artan_fraction(z: Tensor) -> Tensor:
     """Return Gauss's fraction for |z| below its radius: atan(r)/r = 1/(1 + z/(3 + 4z/(5 + 9z/(7 + ...))))."""
-    fraction = torch.full_like(z, 2 * ARCTANGENT_LEVELS + 1)
-    for level in range(ARCTANGENT_LEVELS, 0, -1):
+    levels = ARCTANGENT_LEVELS[z.dtype]
+    fraction = torch.full_like(z, 2 * levels + 1)
+    for level in range(levels, 0, -1):
         fraction = (2 * level - 1) + (level * level) * z / fraction
     return 1 / fraction
 
@@ -89,20 +91,33 @@ def artan_ratio(z: Tensor) -> Tensor:
 
 def sin_ratio(z: Tensor) -> Tensor:
     r"""Return :math:`\sin\sqrt z/\sqrt z`, which is :math:`\sinh\sqrt{-z}/\sqrt{-z}` for negative z."""
-    near, inside, above, below = _split(z, CIRCULAR_RADIUS)
-    series = torch.zeros_like(z)
-    for term in range(SERIES_TERMS - 1, -1, -1):
-        series = (-1) ** term / math.factorial(2 * term + 1) + inside * series
-    return _join(z, near, series, above.sin() / above, below.sinh() / below)
+    return sin_ratio_and_cos(z)[0]
 
 
 def cos_root(z: Tensor) -> Tensor:
     r"""Return :math:`\cos\sqrt z`, which is :math:`\cosh\sqrt{-z}` for negative z."""
+    return sin_ratio_and_cos(z)[1]
+
+
+def sin_ratio_and_cos(z: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Return both :math:`\sin\sqrt z/\sqrt z` and :math:`\cos\sqrt z`, from one exponential or one angle."""
     near, inside, above, below = _split(z, CIRCULAR_RADIUS)
-    series = torch.zeros_like(z)
-    for term in range(SERIES_TERMS - 1, -1, -1):
-        series = (-1) ** term / math.factorial(2 * term) + inside * series
-    return _join(z, near, series, above.cos(), below.cosh())
+    terms = SERIES_TERMS[z.dtype]
+    sine = torch.full_like(z, _series_term(2 * terms - 1))
+    cosine = torch.full_like(z, _series_term(2 * terms - 2))
+    for term in range(terms - 2, -1, -1):
+        sine = _series_term(2 * term + 1) + inside * sine
+        cosine = _series_term(2 * term) + inside * cosine
+    # compilers vectorise exp where they do not sinh and cosh
+    grow = torch.exp(below)
+    fall = 1 / grow
+    far_sine = _join(z, near, sine, above.sin() / above, 0.5 * (grow - fall) / below)
+    return far_sine, _join(z, near, cosine, above.cos(), 0.5 * (grow + fall))
+
+
+def _series_term(n: int) -> float:
+    """Return the coefficient of the n-th power of an angle in its sine (n odd) or cosine (n even)."""
+    return (-1.0) ** (n // 2) / math.factorial(n)
 
 
 def arsin_ratio(z: Tensor) -> Tensor:

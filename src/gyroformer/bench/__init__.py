@@ -1,0 +1,1 @@
+"""Measurements: speed and memory beside the flat twin, and training under stress."""

@@ -1,0 +1,180 @@
+"""``gyroformer curvature``: how curved a graph is, before any model sees it."""
+
+import dataclasses as dc
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gyroformer.cli.options import Json, Seed, print_json
+from gyroformer.cli.progress import progress
+from gyroformer.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from gyroformer.graphs.curvature import GraphCurvature
+
+Graph = Annotated[str, typer.Argument(metavar="GRAPH", help="A data set's name, or a graph file.")]
+Samples = Annotated[
+    int | None,
+    typer.Option("--samples", help="Draw so many nodes of each component instead of taking all."),
+]
+Exact = Annotated[bool, typer.Option("--exact", help="Take all nodes, however long it takes.")]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", help="Write the histogram as a self-contained HTML page.")
+]
+
+#: rows of the histogram in the terminal, and the longest bar
+ROWS, BAR = 25, 44
+#: components listed one by one
+LISTED = 8
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def curvature(
+    graph: Graph,
+    samples: Samples = None,
+    exact: Exact = False,
+    plot: Plot = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure the sectional curvature of a graph: trees negative, grids near zero, cycles positive.
+
+    The mean of Gu et al.'s curvature over all triples of a node and two of its neighbours. Large graphs are
+    sampled unless --exact is given; the output says so and states the standard error.
+
+    Example: gyroformer curvature web-edu --plot web-edu.html
+    """
+    if plot is not None and not plot.absolute().parent.is_dir():
+        raise UsageError(f"--plot {plot}: the folder {plot.absolute().parent} does not exist")
+    from gyroformer.data.load import load
+    from gyroformer.graphs.curvature import graph_curvature
+
+    with progress() as shown:
+        shown.show(f"reading {graph}")
+        data = load(graph)
+        found = graph_curvature(
+            data.edge_index,
+            data.num_nodes,
+            samples=samples,
+            exact=exact,
+            seed=seed,
+            progress=lambda done, of: shown.show(f"shortest paths: {done} of {of} blocks"),
+        )
+        if plot is not None:
+            from gyroformer.cli.curvature_plot import write_plot
+
+            write_plot(plot, graph, found)
+    if as_json:
+        print_json(_as_dict(graph, data.num_nodes, data.summary.edges, found, seed, plot))
+    else:
+        _print(graph, data.summary.line(), found, plot)
+
+
+def _as_dict(
+    graph: str, nodes: int, edges: int, found: "GraphCurvature", seed: int, plot: Path | None
+) -> dict[str, Any]:
+    result = dc.asdict(found)
+    histogram = {"counts": result.pop("counts"), "edges": result.pop("edges")}
+    head = {"graph": graph, "nodes": nodes, "edges": edges}
+    tail = {"reading": found.reading, "histogram": histogram, "seed": None if found.exact else seed}
+    return head | result | tail | {"plot": None if plot is None else str(plot)}
+
+
+def _print(graph: str, summary: str, found: "GraphCurvature", plot: Path | None) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"[bold]{escape(graph)}[/]: {summary}")
+    console.print(f"sectional curvature [bold]{signed(found.mean)}[/]  {how(found)}")
+    console.print(f"{found.triples:,} triples, standard deviation {found.std:.4f}\n")
+    for row in histogram_rows(found, ascii_only=console.options.ascii_only):
+        console.print(row)
+    console.print(f"\n[bold]{found.reading}[/]")
+    for line in component_lines(found):
+        console.print(line)
+    if plot is not None:
+        console.print(f"plot: {escape(str(plot))}")
+
+
+def signed(value: float) -> str:
+    """Return ``value`` with a sign and four digits; what rounds to zero has no sign."""
+    return f"{value:+.4f}" if round(value, 4) else "0.0000"
+
+
+def how(found: "GraphCurvature") -> str:
+    """Return in what way the mean was found."""
+    if found.exact:
+        return "(exact: every triple, every node)"
+    drawn = max(part.sources for part in found.components)
+    return (
+        f"± {found.standard_error:.4f} (sampled: every triple, distances to {drawn:,} nodes drawn from each "
+        "component; the histogram carries the draw's noise; --exact takes all nodes)"
+    )
+
+
+def component_lines(found: "GraphCurvature") -> list[str]:
+    """Return what to say about several components; nothing if there is one."""
+    if len(found.components) + found.flat_components == 1:
+        return []
+    lines = [
+        "",
+        "several components: distances within each, the mean over the triples of all",
+        f"{'nodes':>10} {'edges':>12} {'triples':>16} {'curvature':>10}",
+    ]
+    for part in found.components[:LISTED]:
+        how_many = "" if part.sources == part.nodes else "  sampled"
+        lines.append(
+            f"{part.nodes:>10,} {part.edges:>12,} {part.triples:>16,} {signed(part.mean):>10}{how_many}"
+        )
+    rest = len(found.components) - LISTED
+    if rest > 0:
+        lines.append(f"and {rest:,} smaller ones")
+    if found.flat_components:
+        lines.append(f"{found.flat_components:,} of single nodes or edges, without a triple")
+    return lines
+
+
+def histogram_rows(found: "GraphCurvature", *, ascii_only: bool = False) -> "list[Text]":
+    """Return the histogram, a row for each bin: blue below zero, red above."""
+    from rich.text import Text
+
+    edges, counts = coarser(found.edges, found.counts)
+    largest = max(counts)
+    rows = []
+    for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
+        share = count / found.triples
+        row = Text(f"{_edge(low)} {'to' if ascii_only else '…'} {_edge(high)} ")
+        row.append(_bar(count / largest, ascii_only), style="blue" if low < 0 else "red")
+        row.append(f" {share:.1%}" if share >= 0.0005 else (" <0.1%" if count else ""), style="dim")
+        rows.append(row)
+    return rows
+
+
+def _edge(value: float) -> str:
+    return f"{value:+.2f}" if round(value, 2) else " 0.00"
+
+
+def coarser(edges: tuple[float, ...], counts: tuple[int, ...]) -> tuple[list[float], list[int]]:
+    """Return the histogram with bins joined, at most ``ROWS`` of them; zero stays an edge."""
+    width = edges[1] - edges[0]
+    first = round(edges[0] / width)
+    last = first + len(counts)
+    # 1, 2, 5, 10 bins of 0.02 each: edges stay short numbers
+    step = next(n for n in (1, 2, 5, 10, 25, 50, 100, 1000) if -(-last // n) - first // n <= ROWS)
+    joined = [0] * (-(-last // step) - first // step)
+    for i, count in enumerate(counts, start=first):
+        joined[i // step - first // step] += count
+    return [(first // step + i) * step * width for i in range(len(joined) + 1)], joined
+
+
+def _bar(share: float, ascii_only: bool) -> str:
+    if ascii_only:
+        return "#" * round(share * BAR)
+    eighths = round(share * BAR * 8)
+    if share > 0:
+        eighths = max(eighths, 1)  # what is there is seen
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()

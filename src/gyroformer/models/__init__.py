@@ -1,0 +1,31 @@
+"""Graph models by name."""
+
+import dataclasses as dc
+
+from gyroformer.errors import UsageError, did_you_mean
+from gyroformer.models.fpst import FPST, GraphTransformer, TokenGT
+
+__all__ = ["FPST", "MODELS", "ModelSpec", "TokenGT", "get_model"]
+
+
+@dc.dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model that can be chosen by name."""
+
+    build: type[GraphTransformer]
+    about: str
+
+
+MODELS: dict[str, ModelSpec] = {
+    "fpst": ModelSpec(FPST, "fully product-stereographic Transformer: a learned curvature for each head"),
+    "tokengt": ModelSpec(TokenGT, "its flat twin: the same tokens, an ordinary Transformer"),
+}
+
+
+def get_model(name: str) -> ModelSpec:
+    """Return the model called ``name``."""
+    if name not in MODELS:
+        raise UsageError(
+            f"no model is called {name!r}{did_you_mean(name, list(MODELS))} (known: {', '.join(MODELS)})"
+        )
+    return MODELS[name]

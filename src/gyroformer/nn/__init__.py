@@ -1,0 +1,25 @@
+"""Layers on products of stereographic spaces. Points are ``(..., heads, dim // heads)``.
+
+Every layer can be used alone: it takes points and returns points of one space, whose curvature it owns. Inside
+a block the same layers work on tangent vectors at the origin (their method ``tangent``), so that a chain of
+them costs one logarithm and one exponential in all.
+"""
+
+from gyroformer.nn import functional
+from gyroformer.nn.attention import StereographicAttention
+from gyroformer.nn.block import StereographicBlock
+from gyroformer.nn.linear import StereographicActivation, StereographicLinear
+from gyroformer.nn.logits import StereographicLogits
+from gyroformer.nn.norm import StereographicLayerNorm
+from gyroformer.nn.transformer import StereographicTransformer
+
+__all__ = [
+    "StereographicActivation",
+    "StereographicAttention",
+    "StereographicBlock",
+    "StereographicLayerNorm",
+    "StereographicLinear",
+    "StereographicLogits",
+    "StereographicTransformer",
+    "functional",
+]

@@ -1,0 +1,79 @@
+r"""Attention over lifted values: ordinary attention, one column wider.
+
+Shapes: B sequences, H heads, N tokens, d coordinates. Queries and keys are vectors at the origin, values are
+ambient points :math:`[\lambda V, \lambda - 1]` of d + 1 columns. The result is an ambient vector whose direction
+names the midpoint; its length carries no meaning, so no normaliser is ever formed.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+KINDS = ("softmax", "linear")
+
+
+def attend(query: Tensor, key: Tensor, lifted: Tensor, *, kind: str, mask: Tensor | None = None) -> Tensor:
+    """Return weighted sums of lifted values ``(B, H, N, d + 1)``.
+
+    Args:
+        query: ``(B, H, N, d)``.
+        key: ``(B, H, N, d)``.
+        lifted: ``(B, H, N, d + 1)``.
+        kind: ``"softmax"`` (exact, quadratic) or ``"linear"`` (feature map ELU + 1, linear in N).
+        mask: ``(B, N)``, True for real tokens; the others leave no trace in any sum.
+    """
+    if kind == "softmax":
+        return softmax_attention(query, key, lifted, mask)
+    return linear_attention(query, key, lifted, mask)
+
+
+def softmax_attention(query: Tensor, key: Tensor, lifted: Tensor, mask: Tensor | None) -> Tensor:
+    """Return softmax(QKᵀ/√d) times the lifted values, through torch's fused kernels."""
+    if mask is None:
+        return F.scaled_dot_product_attention(query, key, lifted)
+    # a sequence without a real token attends to all of its padding instead of nothing (NaN)
+    allowed = mask | ~mask.any(-1, keepdim=True)
+    return F.scaled_dot_product_attention(query, key, lifted, attn_mask=allowed[:, None, None, :])
+
+
+def feature_map(x: Tensor) -> Tensor:
+    """Return ELU(x) + 1, the positive feature map of linear attention."""
+    return F.elu(x) + 1
+
+
+def linear_attention(query: Tensor, key: Tensor, lifted: Tensor, mask: Tensor | None) -> Tensor:
+    """Return φ(Q)(φ(K)ᵀ · lifted), in time and memory linear in N."""
+    key = feature_map(key)
+    if mask is not None:
+        key = key * mask[:, None, :, None]
+    return feature_map(query) @ (key.mT @ lifted)
+
+
+def ragged_linear_attention(
+    query: Tensor, key: Tensor, lifted: Tensor, segment: Tensor, count: int
+) -> Tensor:
+    """Return linear attention within each of ``count`` sequences of one long row of tokens, without padding.
+
+    Args:
+        query: ``(H, T, d)``.
+        key: ``(H, T, d)``.
+        lifted: ``(H, T, d + 1)``.
+        segment: ``(T,)``, the sequence of each token.
+        count: number of sequences.
+    """
+    outer = feature_map(key).unsqueeze(-1) * lifted.unsqueeze(-2)  # (H, T, d, d + 1)
+    sums = outer.new_zeros(outer.size(0), count, *outer.shape[2:]).index_add(1, segment, outer)
+    return (feature_map(query).unsqueeze(-2) @ sums.index_select(1, segment)).squeeze(-2)
+
+
+def attend_reference(query: Tensor, key: Tensor, lifted: Tensor, *, kind: str, mask: Tensor | None) -> Tensor:
+    """Return the same as :func:`attend` up to each row's length, from an explicit N × N matrix; for tests."""
+    if kind == "softmax":
+        weight = (query @ key.mT / math.sqrt(query.size(-1))).exp()
+    else:
+        weight = feature_map(query) @ feature_map(key).mT
+    if mask is not None:
+        weight = weight * mask[:, None, None, :]
+    return torch.einsum("bhnm,bhmd->bhnd", weight / weight.sum(-1, keepdim=True), lifted)

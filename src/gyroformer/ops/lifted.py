@@ -1,0 +1,100 @@
+r"""Between tangent vectors at the origin and the ambient sphere or hyperboloid, in the layers' own format.
+
+A layer keeps a point as its tangent vector :math:`u = \log_0 x`. With :math:`z = \kappa|u|^2`,
+
+.. math:: P = u\,\frac{\sin\sqrt z}{\sqrt z}, \qquad C = \cos\sqrt z, \qquad x = P/C, \qquad C^2 + \kappa|P|^2 = 1,
+
+and twice the angle gives the ambient point, :math:`\lambda x = 2CP`, :math:`\lambda - 1 = 2C^2 - 1`. Neither
+saturates at the ball's edge as x does, and neither has the tangent's pole on a sphere. One pair (P, C) serves
+the lift, the transport factor :math:`\lambda/2 = C^2` and the residual sum.
+
+Shapes: vectors ``(..., d)``; scalars and the curvature ``k`` broadcast to ``(..., 1)``.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from gyroformer.geometry.trig import arsin_ratio, artan_ratio, sin_ratio_and_cos
+
+#: √|k||u| beyond which a hyperbolic point counts as lying at this distance: the shell at which
+#: ``geometry.project`` stops in float32 (8 rounding units from the boundary of the ball). The products of
+#: three factors cosh²(√|k||u|) that attention forms then stay below 1e19, far from float32's end.
+REACH = math.atanh(1 - 8 * torch.finfo(torch.float32).eps)
+
+
+def at_least_float32(x: Tensor) -> Tensor:
+    """Return ``x``, half precision cast up: angles and sums of squares need more than three digits."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def sine_cosine(u: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Return (P, C): the half-angle sine vector ``(..., d)`` and cosine ``(..., 1)`` of tangent vectors.
+
+    For k < 0 the length is limited to :data:`REACH`; the direction always passes.
+    """
+    u, k = at_least_float32(u), at_least_float32(k)
+    z = k * (u * u).sum(-1, keepdim=True)
+    far = z < -REACH * REACH
+    bounded = torch.where(far, -REACH * REACH, z)
+    shrink = torch.where(far, REACH * torch.where(far, -z, 1.0).rsqrt(), 1.0)
+    ratio, cosine = sin_ratio_and_cos(bounded)
+    return u * (ratio * shrink), cosine
+
+
+def lift(sine: Tensor, cosine: Tensor) -> Tensor:
+    r"""Return the ambient points :math:`[\lambda x,\ \lambda - 1]`, ``(..., d + 1)``, from (P, C)."""
+    return torch.cat((2 * cosine * sine, 2 * cosine * cosine - 1), dim=-1)
+
+
+def unlift(ambient: Tensor, k: Tensor) -> Tensor:
+    r"""Return the tangent vector at the origin under an ambient vector [N, D] of any positive length.
+
+    It is :math:`\log_0` of :math:`N/(D + \sqrt{D^2 + \kappa|N|^2})`: half the angle between the vector and the
+    axis, along N.
+    """
+    ambient, k = at_least_float32(ambient), at_least_float32(k)
+    # the point does not depend on the vector's length; without it no square overflows
+    scale = ambient.detach().abs().amax(-1, keepdim=True)
+    ambient = ambient / torch.where(scale > 0, scale, 1.0)
+    n, d = ambient[..., :-1], ambient[..., -1:]
+    return n * (0.5 * angle_over_sine(k * (n * n).sum(-1, keepdim=True), d))
+
+
+def angle_over_sine(a: Tensor, b: Tensor) -> Tensor:
+    r"""Return :math:`\mathrm{atan2}(\sqrt a, b)/\sqrt a`, analytic in a.
+
+    For a < 0 it is :math:`\mathrm{artanh}(\sqrt{-a}/b)/\sqrt{-a}` and needs b > 0; a ratio of 1 or more (by
+    rounding) counts as the last number below 1.
+    """
+    front = b > 0
+    safe = torch.where(front, b, 1.0)
+    forward = artan_ratio(torch.where(front, a, 0.0) / (safe * safe)) / safe
+    # on a sphere, past a quarter turn; a = 0 there is the cut locus, where every direction is as good
+    behind = torch.where(front, 1.0, a.clamp(min=torch.finfo(a.dtype).tiny)).sqrt()
+    return torch.where(front, forward, torch.atan2(behind, torch.where(front, 1.0, b)) / behind)
+
+
+def translate(
+    shift: tuple[Tensor, Tensor], sine: Tensor, cosine: Tensor, k: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Return the Möbius sum p ⊕ x as (u, P, C): tangent vector, half-angle sine and cosine.
+
+    ``shift`` is (P, C) of p, ``sine`` and ``cosine`` those of x. With :math:`\sigma = C_x P_p + C_p P_x` the half
+    angle of the sum has the sine :math:`|\sigma|`, and its direction is that of
+
+    .. math:: N = (C_p(1 - 2\kappa|P_x|^2) - 2\kappa C_x\langle P_p, P_x\rangle)\,P_p + C_x P_x .
+    """
+    p, cp = shift
+    mixed = (p * sine).sum(-1, keepdim=True)
+    sigma = cosine * p + cp * sine
+    z = k * (sigma * sigma).sum(-1, keepdim=True)
+    numerator = (
+        cp * (1 - 2 * k * (sine * sine).sum(-1, keepdim=True)) - 2 * k * cosine * mixed
+    ) * p + cosine * sine
+    # |N| = |σ| √(1 - z); on a sphere 1 - z is 0 at the cut locus of the origin
+    square = (1 - z).clamp(min=torch.finfo(z.dtype).eps)
+    inverse = square.rsqrt()
+    new_sine, new_cosine = numerator * inverse, square * inverse
+    return new_sine * arsin_ratio(z), new_sine, new_cosine
