@@ -5,12 +5,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n auto
 
-.PHONY: help demo test lint types format wheel-check check clean
+.PHONY: help demo test lint types format figures wheel-check check clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /	/' | expand -t 16
 
-demo: $(STAMP)  ## show the main job
+demo: $(STAMP)  ## show what it does, with nothing to download
 	$(BIN)/gyroformer demo
 
 test: $(STAMP)  ## run every test
@@ -26,6 +26,10 @@ types: $(STAMP)  ## mypy, strict
 format: $(STAMP)  ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+figures: $(STAMP)  ## draw the pictures and fill the tables of the documentation
+	$(BIN)/python scripts/make_figures.py
+	$(BIN)/python scripts/make_tables.py
 
 wheel-check: $(STAMP)  ## build the wheel, install it into an empty environment, use it
 	PYTHON=$(PYTHON) BIN=$(BIN) sh scripts/wheel_check.sh

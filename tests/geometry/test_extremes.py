@@ -89,3 +89,11 @@ def test_the_pole_of_addition_is_far_away_and_finite():
     # half a turn along a geodesic is an ordinary length for expmap
     half_turn = torch.tensor([torch.pi / 2, 0.0])
     assert g.dist0(g.expmap(torch.zeros(2), half_turn, k=k), k=k).item() == pytest.approx(torch.pi, abs=1e-6)
+
+
+def test_the_pole_of_the_sphere_projects_far_away():
+    pole = torch.tensor([0.0, 0.0, -1.0], requires_grad=True)
+    far = g.sproj(pole, k=1.0)
+    assert torch.equal(far, g.antipode(torch.zeros(2), k=1.0))
+    assert g.dist0(far, k=1.0).item() == pytest.approx(torch.pi)
+    assert torch.autograd.grad(far.sum(), pole)[0].isfinite().all()

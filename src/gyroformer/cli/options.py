@@ -8,7 +8,8 @@ import typer
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, alone, on stdout.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random draw.")]
 Threads = Annotated[
-    int | None, typer.Option("--threads", min=1, help="CPU threads for torch (default: torch's own choice).")
+    int | None,
+    typer.Option("--threads", min=1, help="CPU threads for torch; torch's own choice when absent."),
 ]
 
 

@@ -61,10 +61,18 @@ def inv_sproj(x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
 
 @widened
 def sproj(x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
-    r"""Return the stereographic projection of ambient coordinates, the inverse of :func:`inv_sproj`."""
+    r"""Return the stereographic projection of ambient coordinates, the inverse of :func:`inv_sproj`.
+
+    The sphere's pole (0, …, 0, -R) is the point at infinity; :func:`antipode`'s stand-in for it is returned.
+    """
     assert isinstance(k, Tensor)
-    last = x.narrow(dim, -1, 1)
-    return x.narrow(dim, 0, x.size(dim) - 1) / (1 + _inverse_radius(k) * last)
+    first, last = x.narrow(dim, 0, x.size(dim) - 1), x.narrow(dim, -1, 1)
+    denominator = 1 + _inverse_radius(k) * last
+    unit = torch.finfo(x.dtype).eps
+    at_pole = denominator.abs() < unit
+    regular = first / torch.where(at_pole, unit, denominator)
+    no_direction = at_pole & (dot(first, first, dim) == 0)
+    return torch.where(no_direction, antipode(torch.zeros_like(first), k=k, dim=dim), regular)
 
 
 def _inverse_radius(k: Tensor) -> Tensor:

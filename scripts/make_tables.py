@@ -1,0 +1,110 @@
+"""Rewrite the tables of README.md and docs/geometry.md from the files in results/.
+
+python scripts/make_tables.py [--check]
+
+A table stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``. ``--check`` changes nothing and
+fails if a page differs from what the results give.
+"""
+
+import argparse
+import csv
+import re
+import sys
+from pathlib import Path
+
+from gyroformer.testing.exactness import Cell, read_csv
+from gyroformer.testing.regimes import REGIMES
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "docs/geometry.md")
+
+
+def cells(name: str, dtype: str) -> list[Cell]:
+    return [cell for cell in read_csv(ROOT / "results" / f"exactness_{name}.csv") if cell.dtype == dtype]
+
+
+def worst(some: list[Cell], what: str) -> str:
+    # a NaN never wins: not finite samples are counted in a row of their own
+    return f"{max(value for cell in some if (value := getattr(cell, what)) == value):.0e}"
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def summary() -> str:
+    """Return the README's table: what float32 users get."""
+    sides = [cells(name, "float32") for name in ("gyroformer", "geoopt")]
+    usual = [[cell for cell in side if cell.regime == "ordinary"] for side in sides]
+    lines = {
+        "value, ordinary radius": [worst(side, "value") for side in usual],
+        "gradient in k, ordinary radius": [worst(side, "grad_k") for side in usual],
+        "value, origin to edge": [worst(side, "value") for side in sides],
+        "gradient in k, origin to edge": [worst(side, "grad_k") for side in sides],
+        "cells whose gradient in k is off by over 1 %": [
+            str(sum(not cell.grad_k <= 0.01 for cell in side)) for side in sides
+        ],
+        "cells with a wrong sign of it": [str(sum(cell.wrong_sign > 0 for cell in side)) for side in sides],
+        "cells with NaN or Inf": [str(sum(cell.not_finite > 0 for cell in side)) for side in sides],
+    }
+    head = [f"largest relative error, float32, {len(sides[0])} cells", "gyroformer", "geoopt 0.5.1"]
+    return markdown(head, [[name, *values] for name, values in lines.items()])
+
+
+def exactness() -> str:
+    """Return the page's table: largest errors by radius regime and format."""
+    rows = []
+    for regime in REGIMES:
+        row = [regime]
+        for dtype in ("float32", "float64"):
+            for name in ("gyroformer", "geoopt"):
+                some = [cell for cell in cells(name, dtype) if cell.regime == regime]
+                row.append(" / ".join(worst(some, what) for what in ("value", "grad_x", "grad_k")))
+        rows.append(row)
+    head = ["value / ∂x / ∂k", "float32: gyroformer", "geoopt", "float64: gyroformer", "geoopt"]
+    return markdown(head, rows)
+
+
+def cost() -> str:
+    """Return the page's table: what the wide format costs."""
+    with (ROOT / "results" / "geometry_seconds.csv").open(newline="", encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    rows = []
+    for name in dict.fromkeys(row["operation"] for row in found):
+        ratios = [f"{float(row['ratio']):.1f}" for row in found if row["operation"] == name]
+        rows.append([f"`{name}`", *ratios])
+    head = ["seconds, gyroformer / geoopt", *(f"k = {k}" for k in dict.fromkeys(row["k"] for row in found))]
+    return markdown(head, rows)
+
+
+TABLES = {"summary": summary, "exactness": exactness, "cost": cost}
+
+
+def filled(page: str) -> str:
+    """Return a page's text with its tables made anew."""
+
+    def table(match: re.Match[str]) -> str:
+        name = match[1]
+        return f"<!-- begin {name} -->\n\n{TABLES[name]()}\n\n<!-- end {name} -->"
+
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.sub(r"<!-- begin (\w+) -->.*?<!-- end \1 -->", table, text, flags=re.S)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="change nothing, fail if a page differs")
+    check = parser.parse_args().check
+    for page in PAGES:
+        old, new = (ROOT / page).read_text(encoding="utf-8"), filled(page)
+        if check and old != new:
+            sys.exit(f"{page}: a table is not what results/ gives; run python scripts/make_tables.py")
+        if not check:
+            (ROOT / page).write_text(new, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What ``gyroformer demo`` shows, on data that every machine has."""

@@ -1,0 +1,189 @@
+"""The documentation does what it says: its code runs, its names exist, its tables are the results'."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+import gyroformer
+from gyroformer.cli.app import COMMANDS
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+#: pages that a test of their own runs, with the data sets that they need
+ELSEWHERE = {
+    "datasets.md": "tests/data/test_docs_page.py",
+    "structure.md": "tests/graphs/test_structure_page.py",
+}
+NETWORK = {"--fetch"}
+#: commands whose first argument names a data set, unless it is a file
+NAMED_DATA = {"curvature", "embed", "classify"}
+
+
+def blocks(page, kind):
+    return re.findall(rf"^```{kind}\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def pages_with(kind):
+    return [page for page in PAGES if blocks(page, kind)]
+
+
+def skip_if_tested_elsewhere(page):
+    if page.name in ELSEWHERE:
+        assert (ROOT / ELSEWHERE[page.name]).is_file()
+        pytest.skip(f"{ELSEWHERE[page.name]} runs this page")
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    skip_if_tested_elsewhere(page)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for i, block in enumerate(blocks(page, "python")):
+        exec(compile(block, f"{page.name}, block {i}", "exec"), names)
+
+
+def commands():
+    found = []
+    for page in pages_with("console"):
+        lines = [line for block in blocks(page, "console") for line in block.splitlines()]
+        found += [
+            pytest.param(page, line, id=f"{page.name}:{line[2:]}")
+            for line in lines
+            if line.startswith("$ gyro")
+        ]
+    return found
+
+
+@pytest.mark.parametrize("page, line", commands())
+def test_commands_run(page, line, tmp_path):
+    skip_if_tested_elsewhere(page)
+    _, _, command, *args = shlex.split(line)
+    if NETWORK.intersection(args):
+        pytest.skip("needs the network")
+    needs_data = command in NAMED_DATA and args and not Path(args[0]).suffix
+    if needs_data and not os.environ.get("GYROFORMER_DATA"):
+        pytest.skip("the real data sets are not here: set GYROFORMER_DATA to their folder")
+    done = subprocess.run(
+        [sys.executable, "-m", "gyroformer", command, *args],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_readme_names_every_command():
+    rows = re.findall(r"^\| `gyroformer (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M)
+    assert {command.__name__ for command in COMMANDS} <= set(rows)
+
+
+def test_every_make_target_that_is_named_exists():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^([a-z-]+):.*##", makefile, flags=re.M))
+    assert set(re.findall(r"^\.PHONY: (.*)$", makefile, flags=re.M)[0].split()) == documented
+    for page in PAGES:
+        code = "\n".join(re.findall(r"`[^`\n]+`|```.*?```", page.read_text(encoding="utf-8"), flags=re.S))
+        named = set(re.findall(r"\bmake ([a-z-]+)", code))
+        assert named <= documented, f"{page.name} names {named - documented}"
+
+
+def test_make_help_lists_the_targets():
+    said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {"demo", "test", "figures", "check"} <= {line.split()[0] for line in said.splitlines()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_picture_is_drawn_shown_and_small():
+    source = (ROOT / "scripts" / "make_figures.py").read_text(encoding="utf-8")
+    drawn = set(re.findall(r'^    "(\w+)": \w+\.\w+,$', source, flags=re.M))
+    files = {path.stem: path.stat().st_size for path in (ROOT / "docs" / "figures").glob("*.png")}
+    shown = {
+        Path(target).stem
+        for page in PAGES
+        for target in re.findall(r"!\[[^]]*\]\(([^)]*figures/[^)]+)\)", page.read_text(encoding="utf-8"))
+    }
+    assert drawn
+    assert drawn == set(files) == shown
+    assert max(files.values()) < 100_000
+
+
+def test_tables_are_what_the_results_give():
+    done = subprocess.run(
+        [sys.executable, "scripts/make_tables.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_picture_can_be_drawn(tmp_path):
+    script = [sys.executable, "scripts/make_figures.py", "--only", "transport", "--out", str(tmp_path)]
+    done = subprocess.run(script, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "transport.png").read_bytes().startswith(b"\x89PNG")
+
+
+def built_names(text):
+    """Return the names that a page says exist: those that do not follow "not yet built" in their cell."""
+    cells = [
+        cell.split("*not yet built*")[0]
+        for line in text.splitlines()
+        for cell in re.split(r"(?<!\\)\|", line)
+    ]
+    return {name for cell in cells for name in re.findall(r"`(gyroformer(?:\.\w+)+)`", cell)}
+
+
+def exists(name):
+    module, found = "gyroformer", gyroformer
+    for part in name.split(".")[1:]:
+        module = f"{module}.{part}"
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            try:
+                found = __import__(module, fromlist=["_"])
+            except ModuleNotFoundError:
+                return False
+    return True
+
+
+def test_names_that_do_not_exist_are_seen():
+    text = "| a | `gyroformer.geometry.dist`; *not yet built*: `gyroformer.nn.Later` | `gyroformer.nn.Now` |"
+    assert built_names(text) == {"gyroformer.geometry.dist", "gyroformer.nn.Now"}
+    assert exists("gyroformer.testing.regimes.radius")
+    assert not exists("gyroformer.nn.Now")
+    assert not exists("gyroformer.geometry.distt")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_in_the_docs_exist(page):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        missing = {name for name in built_names(page.read_text(encoding="utf-8")) if not exists(name)}
+    assert not missing
+
+
+def test_what_is_called_not_yet_built_is_not():
+    text = (ROOT / "docs" / "paper_map.md").read_text(encoding="utf-8")
+    coming = set(re.findall(r"`(gyroformer(?:\.\w+)+)`", text)) - built_names(text)
+    assert not {name for name in coming if exists(name)}, "these exist by now: say so in docs/paper_map.md"
+
+
+def test_the_paper_map_is_whole():
+    text = (ROOT / "docs" / "paper_map.md").read_text(encoding="utf-8")
+    listed = {name.rsplit(".", 1)[1] for name in built_names(text) if name.startswith("gyroformer.geometry.")}
+    assert set(gyroformer.geometry.__all__) <= listed
+    errata = [int(number) for number in re.findall(r"\*\*E(\d+)\*\* ", text)]
+    assert sorted(errata) == list(range(1, 36))
