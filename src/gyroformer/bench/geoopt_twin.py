@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from gyroformer.errors import MissingPartError
+from gyroformer.nn.block import StereographicBlock
 from gyroformer.nn.transformer import StereographicTransformer
 from gyroformer.ops.attention import feature_map
 
@@ -40,6 +41,7 @@ class GeooptTransformer(nn.Module):
         x = tokens.unflatten(-1, (heads, -1))
         previous = None
         for block in self.model.blocks:
+            assert isinstance(block, StereographicBlock)
             k = block.attention.space()
             # from the space of the last block to this one, through the shared tangent space
             tangent = x if previous is None else g.logmap0(x, k=previous)
@@ -61,7 +63,7 @@ class GeooptTransformer(nn.Module):
     def _add(self, p: Tensor, x: Tensor, k: Tensor) -> Tensor:
         return self.functions.project(self.functions.mobius_add(p, x, k=k), k=k)
 
-    def _attention(self, block: Any, x: Tensor, k: Tensor) -> Tensor:
+    def _attention(self, block: StereographicBlock, x: Tensor, k: Tensor) -> Tensor:
         g = self.functions
         flat = g.logmap0(x, k=k).flatten(-2)
         query, key, value = block.attention.qkv(flat).unflatten(-1, (3, self.model.heads, -1)).unbind(-3)

@@ -54,12 +54,15 @@ def build(variant: str, case: Case) -> tuple[torch.nn.Module, Run]:
     torch.manual_seed(0)
     curvature = [CURVATURES[h % 2] for h in range(case.heads)]
     shape = (case.width, case.heads, case.layers)
-    if variant.startswith("flat"):
-        model: torch.nn.Module = FlatTransformer(*shape)
-        run = model.tangent
-    else:
-        model = StereographicTransformer(*shape, curvature=curvature)
-        run = GeooptTransformer(model) if variant == "geoopt" else model.tangent
+    model = (
+        FlatTransformer(*shape)
+        if variant.startswith("flat")
+        else StereographicTransformer(*shape, curvature=curvature)
+    )
+    run: Run = model.tangent
+    if variant == "geoopt":
+        assert isinstance(model, StereographicTransformer)
+        run = GeooptTransformer(model)
     return model, torch.compile(run, fullgraph=True) if variant.endswith("compiled") else run
 
 

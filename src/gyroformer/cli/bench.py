@@ -7,6 +7,8 @@ import typer
 
 from gyroformer.cli.options import Json, Threads, print_json, set_threads
 
+HEADERS = ("ours/flat", "eager", "geoopt/ours", "eager", "memory", "eager")
+
 
 def bench(
     cases: Annotated[
@@ -67,7 +69,7 @@ def _print_table(rows: list[dict[str, object]], ratios: list[dict[str, object]])
         ]
         times.add_row(*map(str, cells))
     console.print(times)
-    compared = Table(*ratios[0], title="Ratios")
+    compared = Table("case", "pass", *HEADERS, title="Ratios (compiled, eager)")
     for ratio in ratios:
         compared.add_row(*("-" if value is None else str(value) for value in ratio.values()))
     console.print(compared)

@@ -26,15 +26,15 @@ constexpr float MOST_TURNS = 1e5f;    // longer angles (k > 0) have lost their p
 
 #define FOR_LANES _Pragma("omp simd") for (int l = 0; l < LANES; ++l)
 
-inline float positive(float x) { return x > 0.f ? x : 0.f; }
+[[gnu::always_inline]] inline float positive(float x) { return x > 0.f ? x : 0.f; }
 
 // The four functions below are series after a reduction of the argument, without branches or calls: so the loops
 // that use them are vectorised by any compiler. Their errors are below 2e-7 relative.
 
-inline float round_to_even(float x) { return (x + 12582912.f) - 12582912.f; }  // |x| < 2^22
+[[gnu::always_inline]] inline float round_to_even(float x) { return (x + 12582912.f) - 12582912.f; }  // |x| < 2^22
 
 // e^x for -87 <= x <= 88.
-inline float exponential(float x) {
+[[gnu::always_inline]] inline float exponential(float x) {
   const float n = round_to_even(x * 1.44269504f);
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   const float p = 1.f + r * (1.f + r * (1.f / 2 + r * (1.f / 6 + r * (1.f / 24 + r * (1.f / 120 + r * (1.f / 720))))));
@@ -42,7 +42,7 @@ inline float exponential(float x) {
 }
 
 // log x for normal x > 0, from 2 artanh((m - 1)/(m + 1)) of the mantissa m in [1/√2, √2).
-inline float logarithm(float x) {
+[[gnu::always_inline]] inline float logarithm(float x) {
   const int32_t bits = __builtin_bit_cast(int32_t, x);
   const int32_t shifted = bits - 0x3f3504f3;  // so that the mantissa starts at 1/√2
   const float e = static_cast<float>(shifted >> 23);
@@ -53,7 +53,7 @@ inline float logarithm(float x) {
 }
 
 // sin x and cos x for 0 <= x < 1e5.
-inline void sine_cosine(float x, float &sine, float &cosine) {
+[[gnu::always_inline]] inline void sine_cosine(float x, float &sine, float &cosine) {
   const float n = round_to_even(x * 0.636619772f);
   const float r = ((x - n * 1.5703125f) - n * 4.837512969970703125e-4f) - n * 7.54978995489188e-8f;
   const float t = r * r;
@@ -69,7 +69,7 @@ inline void sine_cosine(float x, float &sine, float &cosine) {
 // sin(√z)/√z and cos(√z), hyperbolic for z < 0 up to √-z = REACH, with their derivatives in z.
 struct Turn { float sine, cosine, dsine, dcosine; };
 
-inline Turn turn(float z) {
+[[gnu::always_inline]] inline Turn turn(float z) {
   const bool near = std::fabs(z) < 1.f, ball = z < 0.f, far = z < -REACH * REACH;
   const float y = near ? z : 0.f;
   const float s = 1.f + y * (-1.f / 6 + y * (1.f / 120 + y * (-1.f / 5040 + y * (1.f / 362880 + y * (-1.f / 39916800)))));
@@ -93,7 +93,7 @@ inline Turn turn(float z) {
 }
 
 // atan(√w)/√w and its derivative for |w| <= 0.1716, a convergent of Gauss's continued fraction.
-inline void atan_fraction(float w, float &a, float &da) {
+[[gnu::always_inline]] inline void atan_fraction(float w, float &a, float &da) {
   const float p = 1155.f + w * (1190.f + w * 231.f), q = 1155.f + w * (1575.f + w * (525.f + w * 25.f));
   const float dp = 1190.f + w * 462.f, dq = 1575.f + w * (1050.f + w * 75.f);
   const float inverse = 1.f / q;
@@ -102,7 +102,7 @@ inline void atan_fraction(float w, float &a, float &da) {
 }
 
 // atan(x) for x >= 0.
-inline float atan_positive(float x) {
+[[gnu::always_inline]] inline float atan_positive(float x) {
   const bool big = x > 2.41421356f, mid = x > 0.41421356f;
   const float y = big ? -1.f / x : (mid ? (x - 1.f) / (x + 1.f) : x);
   float a, unused;
@@ -111,7 +111,7 @@ inline float atan_positive(float x) {
 }
 
 // atan(√w)/√w for w > -1 and its derivative.
-inline void atan_ratio(float w, float &a, float &da) {
+[[gnu::always_inline]] inline void atan_ratio(float w, float &a, float &da) {
   const bool near = std::fabs(w) < .15f, ball = w < 0.f;
   float na, nda;
   atan_fraction(near ? w : 0.f, na, nda);
@@ -126,7 +126,7 @@ inline void atan_ratio(float w, float &a, float &da) {
 // atan2(√a, b)/√a with its derivatives in a and b; b > 0 for a <= 0.
 struct Angle { float ratio, by_a, by_b; };
 
-inline Angle angle_over_sine(float a, float b) {
+[[gnu::always_inline]] inline Angle angle_over_sine(float a, float b) {
   const bool front = b > 0.f;
   const float fb = front ? b : 1.f, inverse = 1.f / fb;
   float ratio, slope;
@@ -146,7 +146,7 @@ inline Angle angle_over_sine(float a, float b) {
 }
 
 // asin(√z)/√z and its derivative, z <= 1; asinh for z < 0.
-inline void asin_ratio(float z, float &a, float &da) {
+[[gnu::always_inline]] inline void asin_ratio(float z, float &a, float &da) {
   const bool end = z >= 1.f;
   z = end ? 1.f : z;
   const bool near = std::fabs(z) < .125f, ball = z < 0.f;
@@ -163,41 +163,45 @@ inline void asin_ratio(float z, float &a, float &da) {
   da = near ? nda * rest * rest * root + .5f * na * root * rest : (end ? 0.f : .5f * (1.f / safe - fa) / zf);
 }
 
-inline float feature(float x) {
+[[gnu::always_inline]] inline float feature(float x) {
   const float fall = exponential(x < 0.f ? (x > FLOOR ? x : FLOOR) : 0.f);
   return x > 0.f ? x + 1.f : fall;
 }
 
 // the slope of the feature map, from its value: 1 above, the value itself below, 0 at the floor
-inline float feature_slope(float value) { return value > 1.f ? 1.f : (value > LOWEST ? value : 0.f); }
+[[gnu::always_inline]] inline float feature_slope(float value) { return value > 1.f ? 1.f : (value > LOWEST ? value : 0.f); }
 
 using Block = std::vector<float>;  // [coordinate][LANES]
 
 // rows of `width` floats, `stride` apart, into columns of LANES; missing rows are zero
-inline void load(float *to, const float *from, int64_t stride, int width, int count) {
+[[gnu::always_inline]] inline void load(float *to, const float *from, int64_t stride, int width, int count) {
   if (count < LANES) std::memset(to, 0, sizeof(float) * width * LANES);
-  for (int l = 0; l < count; ++l)
-    for (int j = 0; j < width; ++j) to[j * LANES + l] = from[l * stride + j];
+  for (int l = 0; l < count; ++l) {
+    const float *line = from + l * stride;
+    // the same row of the next LANES tokens: short strided rows defeat the processor's own prefetching
+    for (int j = 0; j < width; j += 16) __builtin_prefetch(line + LANES * stride + j);
+    for (int j = 0; j < width; ++j) to[j * LANES + l] = line[j];
+  }
 }
 
-inline void store(float *to, const float *from, int64_t stride, int width, int count) {
+[[gnu::always_inline]] inline void store(float *to, const float *from, int64_t stride, int width, int count) {
   for (int l = 0; l < count; ++l)
     for (int j = 0; j < width; ++j) to[l * stride + j] = from[j * LANES + l];
 }
 
-inline void dot(float *out, const float *a, const float *b, int width) {
+[[gnu::always_inline]] inline void dot(float *out, const float *a, const float *b, int width) {
   FOR_LANES out[l] = 0.f;
   for (int j = 0; j < width; ++j) FOR_LANES out[l] += a[j * LANES + l] * b[j * LANES + l];
 }
 
-inline double total(const float *x) {
+[[gnu::always_inline]] inline double total(const float *x) {
   double sum = 0;
   for (int l = 0; l < LANES; ++l) sum += x[l];
   return sum;
 }
 
 // sums over tokens: acc[i][j][VECTOR] += Σ a[i] b[j]
-inline void outer(float *acc, const float *a, const float *b, int rows, int columns) {
+[[gnu::always_inline]] inline void outer(float *acc, const float *a, const float *b, int rows, int columns) {
   for (int i = 0; i < rows; ++i)
     for (int j = 0; j < columns; ++j) {
       float *to = acc + (i * columns + j) * VECTOR;
@@ -210,30 +214,46 @@ inline void outer(float *acc, const float *a, const float *b, int rows, int colu
     }
 }
 
-// out[j] = Σ_i a[i] m[i][j]
-inline void times(float *out, const float *a, const float *m, int rows, int columns) {
-  for (int j = 0; j < columns; ++j) {
+// out[j] = Σ_i a[i] m(i, j), four columns at a time so that a[i] is read once for them
+template <typename Entry>
+[[gnu::always_inline]] inline void combine(float *__restrict out, const float *__restrict a, int rows, int columns,
+                                           Entry m) {
+  int j = 0;
+  for (; j + 4 <= columns; j += 4)
+    for (int g = 0; g < LANES; g += VECTOR) {
+      float s0[VECTOR] = {}, s1[VECTOR] = {}, s2[VECTOR] = {}, s3[VECTOR] = {};
+      for (int i = 0; i < rows; ++i) {
+        const float m0 = m(i, j), m1 = m(i, j + 1), m2 = m(i, j + 2), m3 = m(i, j + 3);
+        const float *from = a + i * LANES + g;
+#pragma omp simd
+        for (int v = 0; v < VECTOR; ++v) {
+          s0[v] += m0 * from[v];
+          s1[v] += m1 * from[v];
+          s2[v] += m2 * from[v];
+          s3[v] += m3 * from[v];
+        }
+      }
+      float *to = out + j * LANES + g;
+      for (int v = 0; v < VECTOR; ++v) to[v] = s0[v], to[LANES + v] = s1[v], to[2 * LANES + v] = s2[v], to[3 * LANES + v] = s3[v];
+    }
+  for (; j < columns; ++j) {
     float *to = out + j * LANES;
     FOR_LANES to[l] = 0.f;
     for (int i = 0; i < rows; ++i) {
-      const float factor = m[i * columns + j];
-      const float *from = a + i * LANES;
-      FOR_LANES to[l] += factor * from[l];
+      const float factor = m(i, j);
+      FOR_LANES to[l] += factor * a[i * LANES + l];
     }
   }
 }
 
+// out[j] = Σ_i a[i] m[i][j]
+void times(float *out, const float *a, const float *m, int rows, int columns) {
+  combine(out, a, rows, columns, [=](int i, int j) { return m[i * columns + j]; });
+}
+
 // out[i] = Σ_j m[i][j] b[j]
-inline void times_transposed(float *out, const float *m, const float *b, int rows, int columns) {
-  for (int i = 0; i < rows; ++i) {
-    float *to = out + i * LANES;
-    FOR_LANES to[l] = 0.f;
-    for (int j = 0; j < columns; ++j) {
-      const float factor = m[i * columns + j];
-      const float *from = b + j * LANES;
-      FOR_LANES to[l] += factor * from[l];
-    }
-  }
+void times_transposed(float *out, const float *m, const float *b, int rows, int columns) {
+  combine(out, b, columns, rows, [=](int j, int i) { return m[i * columns + j]; });
 }
 
 struct Value {  // what follows from the values of LANES tokens
@@ -282,7 +302,10 @@ struct Unlift {
   float scale[LANES], square[LANES], ratio[LANES], by_a[LANES], by_b[LANES];
   void from(float *ambient, float k, int d) {  // normalises `ambient` in place
     FOR_LANES scale[l] = 0.f;
-    for (int j = 0; j <= d; ++j) FOR_LANES scale[l] = std::fmax(scale[l], std::fabs(ambient[j * LANES + l]));
+    for (int j = 0; j <= d; ++j) FOR_LANES {
+      const float size = std::fabs(ambient[j * LANES + l]);
+      scale[l] = scale[l] > size ? scale[l] : size;
+    }
     FOR_LANES scale[l] = scale[l] > 0.f ? 1.f / scale[l] : 1.f;
     for (int j = 0; j <= d; ++j) FOR_LANES ambient[j * LANES + l] *= scale[l];
     dot(square, ambient, ambient, d);
@@ -300,13 +323,14 @@ extern "C" {
 // out (B, T, H, d) tangent vectors; sums (B, H, d, d + 1); qkv (B, T, 3, H, d); k (H); mask (B, T) or null
 void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask, float *out, float *sums,
                           int64_t batch, int64_t tokens, int heads, int width, int threads) {
-  const int d = width, columns = width + 1;
+  const int d = width, columns = width + 1, all = heads * width;
   const int64_t row = 3LL * heads * d, entries = 1LL * heads * d * columns;
   std::vector<Block> parts(threads);
 #pragma omp parallel num_threads(threads)
   {
     Block &acc = parts[omp_get_thread_num()];
-    Block x(d * LANES), v(d * LANES), f(d * LANES), lifted(columns * LANES);
+    // all heads of a token are read in one piece: memory likes long runs
+    Block xs(all * LANES), vs(all * LANES), f(d * LANES), lifted(columns * LANES);
     Value t;
     Unlift u;
     for (int64_t b = 0; b < batch; ++b) {
@@ -315,13 +339,14 @@ void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask,
 #pragma omp for schedule(static)
       for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
         const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+        load(xs.data(), base + t0 * row + all, row, all, count);
+        load(vs.data(), base + t0 * row + 2 * all, row, all, count);
         for (int h = 0; h < heads; ++h) {
-          load(x.data(), base + t0 * row + (heads + h) * d, row, d, count);
-          load(v.data(), base + t0 * row + (2 * heads + h) * d, row, d, count);
-          t.from(v.data(), k[h], d);
-          feature_block(f.data(), x.data(), t.cosine, d);
+          const float *x = xs.data() + h * d * LANES, *v = vs.data() + h * d * LANES;
+          t.from(v, k[h], d);
+          feature_block(f.data(), x, t.cosine, d);
           mute(f.data(), mask ? mask + b * tokens + t0 : nullptr, d, count);
-          lift_block(lifted.data(), v.data(), t, d);
+          lift_block(lifted.data(), v, t, d);
           outer(acc.data() + 1LL * h * d * columns * VECTOR, f.data(), lifted.data(), d, columns);
         }
       }
@@ -329,16 +354,17 @@ void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask,
 #pragma omp for schedule(static)
       for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
         const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+        load(xs.data(), base + t0 * row, row, all, count);
+        load(vs.data(), base + t0 * row + 2 * all, row, all, count);
         for (int h = 0; h < heads; ++h) {
-          load(x.data(), base + t0 * row + h * d, row, d, count);
-          load(v.data(), base + t0 * row + (2 * heads + h) * d, row, d, count);
-          t.from(v.data(), k[h], d);
-          feature_block(f.data(), x.data(), t.cosine, d);
+          float *x = xs.data() + h * d * LANES;
+          t.from(vs.data() + h * d * LANES, k[h], d);
+          feature_block(f.data(), x, t.cosine, d);
           times(lifted.data(), f.data(), sums + (b * heads + h) * d * columns, d, columns);
           u.from(lifted.data(), k[h], d);
-          for (int j = 0; j < d; ++j) FOR_LANES lifted[j * LANES + l] *= .5f * u.ratio[l];
-          store(out + ((b * tokens + t0) * heads + h) * d, lifted.data(), 1LL * heads * d, d, count);
+          for (int j = 0; j < d; ++j) FOR_LANES x[j * LANES + l] = .5f * u.ratio[l] * lifted[j * LANES + l];
         }
+        store(out + (b * tokens + t0) * all, xs.data(), all, all, count);
       }
     }
   }
@@ -347,7 +373,7 @@ void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask,
 void gyroformer_attention_backward(const float *qkv, const float *k, const uint8_t *mask, const float *sums,
                                    const float *grad_out, float *grad_qkv, float *grad_k, int64_t batch,
                                    int64_t tokens, int heads, int width, int threads) {
-  const int d = width, columns = width + 1;
+  const int d = width, columns = width + 1, all = heads * width;
   const int64_t row = 3LL * heads * d, entries = 1LL * heads * d * columns;
   std::vector<Block> parts(threads);
   std::vector<double> slopes(static_cast<size_t>(threads) * heads, 0.0);
@@ -357,7 +383,7 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
     const int me = omp_get_thread_num();
     Block &acc = parts[me];
     double *slope = slopes.data() + static_cast<size_t>(me) * heads;
-    Block x(d * LANES), v(d * LANES), f(d * LANES), g(d * LANES), lifted(columns * LANES), back(columns * LANES);
+    Block xs(all * LANES), vs(all * LANES), gs(all * LANES), f(d * LANES), lifted(columns * LANES), back(columns * LANES);
     float part[LANES], weight[LANES], by_k[LANES];
     Value t;
     Unlift u;
@@ -369,16 +395,18 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
 #pragma omp for schedule(static)
       for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
         const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+        load(xs.data(), base + t0 * row, row, all, count);
+        load(vs.data(), base + t0 * row + 2 * all, row, all, count);
+        load(gs.data(), grad_out + (b * tokens + t0) * all, all, all, count);
         for (int h = 0; h < heads; ++h) {
           const float *m = sums + (b * heads + h) * d * columns;
-          load(x.data(), base + t0 * row + h * d, row, d, count);
-          load(v.data(), base + t0 * row + (2 * heads + h) * d, row, d, count);
-          load(g.data(), grad_out + ((b * tokens + t0) * heads + h) * d, 1LL * heads * d, d, count);
-          t.from(v.data(), k[h], d);
-          feature_block(f.data(), x.data(), t.cosine, d);
+          const float *x = xs.data() + h * d * LANES;
+          float *g = gs.data() + h * d * LANES;
+          t.from(vs.data() + h * d * LANES, k[h], d);
+          feature_block(f.data(), x, t.cosine, d);
           times(lifted.data(), f.data(), m, d, columns);
           u.from(lifted.data(), k[h], d);
-          dot(weight, g.data(), lifted.data(), d);
+          dot(weight, g, lifted.data(), d);
           FOR_LANES weight[l] *= .5f;
           for (int j = 0; j < d; ++j)
             FOR_LANES back[j * LANES + l] = u.scale[l] * (.5f * u.ratio[l] * g[j * LANES + l] +
@@ -387,7 +415,7 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
           FOR_LANES by_k[l] = weight[l] * u.by_a[l] * u.square[l];
           slope[h] += total(by_k);
           outer(acc.data() + 1LL * h * d * columns * VECTOR, f.data(), back.data(), d, columns);
-          times_transposed(g.data(), m, back.data(), d, columns);
+          times_transposed(g, m, back.data(), d, columns);
           FOR_LANES part[l] = 0.f;
           for (int j = 0; j < d; ++j) FOR_LANES {
             const float q = x[j * LANES + l];
@@ -395,24 +423,26 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
             part[l] += q * slope_f;
             g[j * LANES + l] = t.cosine[l] * t.cosine[l] * slope_f;
           }
-          store(grad_base + t0 * row + h * d, g.data(), row, d, count);
           for (int l = 0; l < count; ++l) transport[(t0 + l) * heads + h] = part[l];
         }
+        store(grad_base + t0 * row, gs.data(), row, all, count);
       }
       gather(grad_sums.data(), parts, entries);
       // keys and values: through the sums to the lifted points
 #pragma omp for schedule(static)
       for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
         const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+        load(xs.data(), base + t0 * row + all, row, all, count);
+        load(vs.data(), base + t0 * row + 2 * all, row, all, count);
         for (int h = 0; h < heads; ++h) {
           const float *m = grad_sums.data() + 1LL * h * d * columns;
-          load(x.data(), base + t0 * row + (heads + h) * d, row, d, count);
-          load(v.data(), base + t0 * row + (2 * heads + h) * d, row, d, count);
-          t.from(v.data(), k[h], d);
-          feature_block(f.data(), x.data(), t.cosine, d);
+          const float *x = xs.data() + h * d * LANES;
+          float *g = gs.data() + h * d * LANES, *v = vs.data() + h * d * LANES;
+          t.from(v, k[h], d);
+          feature_block(f.data(), x, t.cosine, d);
           mute(f.data(), mask ? mask + b * tokens + t0 : nullptr, d, count);
-          lift_block(lifted.data(), v.data(), t, d);
-          times_transposed(g.data(), m, lifted.data(), d, columns);
+          lift_block(lifted.data(), v, t, d);
+          times_transposed(g, m, lifted.data(), d, columns);
           times(back.data(), f.data(), m, d, columns);
           for (int l = 0; l < LANES; ++l) part[l] = l < count ? transport[(t0 + l) * heads + h] : 0.f;
           for (int j = 0; j < d; ++j) FOR_LANES {
@@ -420,8 +450,7 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
             part[l] += x[j * LANES + l] * slope_f;
             g[j * LANES + l] = t.cosine[l] * t.cosine[l] * slope_f;
           }
-          store(grad_base + t0 * row + (heads + h) * d, g.data(), row, d, count);
-          dot(weight, back.data(), v.data(), d);
+          dot(weight, back.data(), v, d);
           FOR_LANES {
             const float c = t.cosine[l];
             const float by_c = 2.f * t.sine[l] * weight[l] + 4.f * c * back[d * LANES + l] + 2.f * c * part[l];
@@ -432,9 +461,10 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
           }
           slope[h] += total(by_k);
           for (int j = 0; j < d; ++j)
-            FOR_LANES g[j * LANES + l] = 2.f * t.cosine[l] * t.sine[l] * back[j * LANES + l] + weight[l] * v[j * LANES + l];
-          store(grad_base + t0 * row + (2 * heads + h) * d, g.data(), row, d, count);
+            FOR_LANES v[j * LANES + l] = 2.f * t.cosine[l] * t.sine[l] * back[j * LANES + l] + weight[l] * v[j * LANES + l];
         }
+        store(grad_base + t0 * row + all, gs.data(), row, all, count);
+        store(grad_base + t0 * row + 2 * all, vs.data(), row, all, count);
       }
     }
   }
@@ -449,49 +479,43 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
 
 namespace {
 
-// p ⊕ x = c1 p + c2 x in tangent coordinates: c1 and c2 follow from |p|², ⟨p,x⟩, |x|² and k.
-struct Sum {
-  Turn p, x;
-  float pp, xx, m, s, z, alpha, g, dg, c1, c2;
-  Sum() = default;
-  Sum(float a, float b, float c, float k) {
-    p = turn(k * a);
-    x = turn(k * c);
-    pp = a * p.sine * p.sine;
-    xx = c * x.sine * x.sine;
-    m = b * p.sine * x.sine;
-    s = positive(x.cosine * x.cosine * pp + 2.f * x.cosine * p.cosine * m + p.cosine * p.cosine * xx);
-    z = k * s;
-    alpha = p.cosine * (1.f - 2.f * k * xx) - 2.f * k * x.cosine * m;
-    const bool cut = 1.f - z < EPS;
-    const float inverse = 1.f / std::sqrt(cut ? EPS : 1.f - z);
-    float ratio, slope;
-    asin_ratio(z, ratio, slope);
-    g = ratio * inverse;
-    dg = slope * inverse + (cut ? 0.f : .5f * ratio * inverse * inverse * inverse);
-    c1 = alpha * g * p.sine;
-    c2 = x.cosine * g * x.sine;
-  }
-  // adjoints of |p|², ⟨p,x⟩, |x|² and k for those of c1 and c2
-  void back(float e1, float e2, float a, float b, float c, float k, float &ga, float &gb, float &gc, float &gk) const {
-    const float g_alpha = e1 * g * p.sine;
-    const float g_z = (e1 * alpha * p.sine + e2 * x.cosine * x.sine) * dg;
-    const float g_s = g_z * k;
-    const float g_m = -2.f * k * x.cosine * g_alpha + 2.f * x.cosine * p.cosine * g_s;
-    const float g_pp = g_s * x.cosine * x.cosine;
-    const float g_xx = g_s * p.cosine * p.cosine - 2.f * k * p.cosine * g_alpha;
-    const float g_cp = g_alpha * (1.f - 2.f * k * xx) + 2.f * g_s * (x.cosine * m + p.cosine * xx);
-    const float g_cx = e2 * g * x.sine - 2.f * k * m * g_alpha + 2.f * g_s * (x.cosine * pp + p.cosine * m);
-    const float g_sp = e1 * alpha * g + 2.f * a * p.sine * g_pp + b * x.sine * g_m;
-    const float g_sx = e2 * x.cosine * g + 2.f * c * x.sine * g_xx + b * p.sine * g_m;
-    const float g_zp = g_sp * p.dsine + g_cp * p.dcosine;
-    const float g_zx = g_sx * x.dsine + g_cx * x.dcosine;
-    ga = p.sine * p.sine * g_pp + k * g_zp;
-    gb = p.sine * x.sine * g_m;
-    gc = x.sine * x.sine * g_xx + k * g_zx;
-    gk = g_z * s - 2.f * g_alpha * (p.cosine * xx + x.cosine * m) + a * g_zp + c * g_zx;
-  }
-};
+// p ⊕ x = c1 p + c2 x in tangent coordinates: c1 and c2 follow from a = |p|², b = ⟨p,x⟩, c = |x|² and k. With BACK
+// also the adjoints of a, b, c and k for those of c1 and c2, e1 and e2. (Plain scalars: a loop over an object with
+// members is not vectorised.)
+template <bool BACK>
+[[gnu::always_inline]] inline void gyro(float a, float b, float c, float k, float e1, float e2, float &c1, float &c2, float &ga, float &gb,
+                 float &gc, float &gk) {
+  const Turn p = turn(k * a), x = turn(k * c);
+  const float ps = p.sine, pc = p.cosine, xs = x.sine, xc = x.cosine;
+  const float pp = a * ps * ps, xx = c * xs * xs, m = b * ps * xs;
+  const float s = positive(xc * xc * pp + 2.f * xc * pc * m + pc * pc * xx), z = k * s;
+  const float alpha = pc * (1.f - 2.f * k * xx) - 2.f * k * xc * m;
+  const bool cut = 1.f - z < EPS;
+  const float inverse = 1.f / std::sqrt(cut ? EPS : 1.f - z);
+  float ratio, slope;
+  asin_ratio(z, ratio, slope);
+  const float g = ratio * inverse;
+  c1 = alpha * g * ps;
+  c2 = xc * g * xs;
+  if (!BACK) return;
+  const float dg = slope * inverse + (cut ? 0.f : .5f * ratio * inverse * inverse * inverse);
+  const float g_alpha = e1 * g * ps;
+  const float g_z = (e1 * alpha * ps + e2 * xc * xs) * dg;
+  const float g_s = g_z * k;
+  const float g_m = -2.f * k * xc * g_alpha + 2.f * xc * pc * g_s;
+  const float g_pp = g_s * xc * xc;
+  const float g_xx = g_s * pc * pc - 2.f * k * pc * g_alpha;
+  const float g_pc = g_alpha * (1.f - 2.f * k * xx) + 2.f * g_s * (xc * m + pc * xx);
+  const float g_xc = e2 * g * xs - 2.f * k * m * g_alpha + 2.f * g_s * (xc * pp + pc * m);
+  const float g_ps = e1 * alpha * g + 2.f * a * ps * g_pp + b * xs * g_m;
+  const float g_xs = e2 * xc * g + 2.f * c * xs * g_xx + b * ps * g_m;
+  const float g_zp = g_ps * p.dsine + g_pc * p.dcosine;
+  const float g_zx = g_xs * x.dsine + g_xc * x.dcosine;
+  ga = ps * ps * g_pp + k * g_zp;
+  gb = ps * xs * g_m;
+  gc = xs * xs * g_xx + k * g_zx;
+  gk = g_z * s - 2.f * g_alpha * (pc * xx + xc * m) + a * g_zp + c * g_zx;
+}
 
 }  // namespace
 
@@ -500,60 +524,61 @@ extern "C" {
 // out, p, x: (rows, H, d) tangent vectors; k (H)
 void gyroformer_sum(const float *p, const float *x, const float *k, float *out, int64_t rows, int heads, int width,
                     int threads) {
-  const int d = width;
-  const int64_t row = 1LL * heads * d;
+  const int d = width, row = heads * width;
 #pragma omp parallel num_threads(threads)
   {
-    Block a(d * LANES), b(d * LANES);
+    Block as(row * LANES), bs(row * LANES);
     float aa[LANES], ab[LANES], bb[LANES];
 #pragma omp for schedule(static)
     for (int64_t t0 = 0; t0 < rows; t0 += LANES) {
       const int count = static_cast<int>(rows - t0 < LANES ? rows - t0 : LANES);
+      load(as.data(), p + t0 * row, row, row, count);
+      load(bs.data(), x + t0 * row, row, row, count);
       for (int h = 0; h < heads; ++h) {
-        load(a.data(), p + t0 * row + h * d, row, d, count);
-        load(b.data(), x + t0 * row + h * d, row, d, count);
-        dot(aa, a.data(), a.data(), d);
-        dot(ab, a.data(), b.data(), d);
-        dot(bb, b.data(), b.data(), d);
+        float *a = as.data() + h * d * LANES, *b = bs.data() + h * d * LANES;
+        dot(aa, a, a, d);
+        dot(ab, a, b, d);
+        dot(bb, b, b, d);
         FOR_LANES {
-          const Sum sum(aa[l], ab[l], bb[l], k[h]);
-          aa[l] = sum.c1;
-          bb[l] = sum.c2;
+          float c1, c2, unused;
+          gyro<false>(aa[l], ab[l], bb[l], k[h], 0.f, 0.f, c1, c2, unused, unused, unused, unused);
+          aa[l] = c1;
+          bb[l] = c2;
         }
         for (int j = 0; j < d; ++j) FOR_LANES a[j * LANES + l] = aa[l] * a[j * LANES + l] + bb[l] * b[j * LANES + l];
-        store(out + t0 * row + h * d, a.data(), row, d, count);
       }
+      store(out + t0 * row, as.data(), row, row, count);
     }
   }
 }
 
 void gyroformer_sum_backward(const float *p, const float *x, const float *k, const float *grad, float *grad_p,
                              float *grad_x, float *grad_k, int64_t rows, int heads, int width, int threads) {
-  const int d = width;
-  const int64_t row = 1LL * heads * d;
+  const int d = width, row = heads * width;
   std::vector<double> slopes(static_cast<size_t>(threads) * heads, 0.0);
 #pragma omp parallel num_threads(threads)
   {
-    Block a(d * LANES), b(d * LANES), g(d * LANES);
+    Block as(row * LANES), bs(row * LANES), gs(row * LANES);
     float aa[LANES], ab[LANES], bb[LANES], e1[LANES], e2[LANES], c1[LANES], c2[LANES], by_k[LANES];
     double *slope = slopes.data() + static_cast<size_t>(omp_get_thread_num()) * heads;
 #pragma omp for schedule(static)
     for (int64_t t0 = 0; t0 < rows; t0 += LANES) {
       const int count = static_cast<int>(rows - t0 < LANES ? rows - t0 : LANES);
+      load(as.data(), p + t0 * row, row, row, count);
+      load(bs.data(), x + t0 * row, row, row, count);
+      load(gs.data(), grad + t0 * row, row, row, count);
       for (int h = 0; h < heads; ++h) {
-        load(a.data(), p + t0 * row + h * d, row, d, count);
-        load(b.data(), x + t0 * row + h * d, row, d, count);
-        load(g.data(), grad + t0 * row + h * d, row, d, count);
-        dot(aa, a.data(), a.data(), d);
-        dot(ab, a.data(), b.data(), d);
-        dot(bb, b.data(), b.data(), d);
-        dot(e1, g.data(), a.data(), d);
-        dot(e2, g.data(), b.data(), d);
+        float *a = as.data() + h * d * LANES, *b = bs.data() + h * d * LANES;
+        const float *g = gs.data() + h * d * LANES;
+        dot(aa, a, a, d);
+        dot(ab, a, b, d);
+        dot(bb, b, b, d);
+        dot(e1, g, a, d);
+        dot(e2, g, b, d);
         FOR_LANES {
-          const Sum sum(aa[l], ab[l], bb[l], k[h]);
-          float ga, gb, gc, gk;
-          sum.back(e1[l], e2[l], aa[l], ab[l], bb[l], k[h], ga, gb, gc, gk);
-          c1[l] = sum.c1; c2[l] = sum.c2;
+          float s1, s2, ga, gb, gc, gk;
+          gyro<true>(aa[l], ab[l], bb[l], k[h], e1[l], e2[l], s1, s2, ga, gb, gc, gk);
+          c1[l] = s1; c2[l] = s2;
           aa[l] = 2.f * ga; ab[l] = gb; bb[l] = 2.f * gc; by_k[l] = gk;
         }
         slope[h] += total(by_k);
@@ -562,9 +587,9 @@ void gyroformer_sum_backward(const float *p, const float *x, const float *k, con
           a[j * LANES + l] = c1[l] * pg + aa[l] * pa + ab[l] * pb;
           b[j * LANES + l] = c2[l] * pg + bb[l] * pb + ab[l] * pa;
         }
-        store(grad_p + t0 * row + h * d, a.data(), row, d, count);
-        store(grad_x + t0 * row + h * d, b.data(), row, d, count);
       }
+      store(grad_p + t0 * row, as.data(), row, row, count);
+      store(grad_x + t0 * row, bs.data(), row, row, count);
     }
   }
   for (int h = 0; h < heads; ++h) {
