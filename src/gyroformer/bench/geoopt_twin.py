@@ -46,15 +46,15 @@ class GeooptTransformer(nn.Module):
             # from the space of the last block to this one, through the shared tangent space
             tangent = x if previous is None else g.logmap0(x, k=previous)
             x = g.project(g.expmap0(tangent, k=k), k=k)
-            x = self._add(self._attention(block, self._apply(block.norm1, x, k), k), x, k)
-            normed = self._apply(block.norm2, x, k)
-            up = self._apply(block.ffn.up, normed, k)
-            down = self._apply(block.ffn.down, self._apply(block.ffn.activation, up, k), k)
+            x = self._add(self._attention(block, self._on_tangents(block.norm1, x, k), k), x, k)
+            normed = self._on_tangents(block.norm2, x, k)
+            up = self._on_tangents(block.ffn.up, normed, k)
+            down = self._on_tangents(block.ffn.down, self._on_tangents(block.ffn.activation, up, k), k)
             x = self._add(down, x, k)
             previous = k
         return x
 
-    def _apply(self, f: Any, x: Tensor, k: Tensor) -> Tensor:
+    def _on_tangents(self, f: Any, x: Tensor, k: Tensor) -> Tensor:
         g = self.functions
         heads = self.model.heads
         joined = f(g.logmap0(x, k=k).flatten(-2))
@@ -76,4 +76,4 @@ class GeooptTransformer(nn.Module):
         mean = (query @ (key.mT @ lifted)) / (query @ key.sum(-2).unsqueeze(-1))
         half = torch.tensor(0.5, dtype=x.dtype)
         middle = g.mobius_scalar_mul(half, mean.transpose(0, 1), k=k)
-        return self._apply(block.attention.out, g.project(middle, k=k), k)
+        return self._on_tangents(block.attention.out, g.project(middle, k=k), k)
