@@ -1,4 +1,4 @@
-"""Rewrite the tables of README.md and docs/geometry.md from the files in results/.
+"""Rewrite the tables of the README and the pages of docs/ from the files in results/.
 
 python scripts/make_tables.py [--check]
 
@@ -8,6 +8,7 @@ fails if a page differs from what the results give.
 
 import argparse
 import csv
+import json
 import re
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from gyroformer.testing.exactness import Cell, read_csv
 from gyroformer.testing.regimes import REGIMES
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/geometry.md")
+PAGES = ("README.md", "docs/geometry.md", "docs/model.md")
 
 
 def cells(name: str, dtype: str) -> list[Cell]:
@@ -78,7 +79,21 @@ def cost() -> str:
     return markdown(head, rows)
 
 
-TABLES = {"summary": summary, "exactness": exactness, "cost": cost}
+def speed() -> str:
+    """Return the table of ratios that ``gyroformer bench`` measured."""
+    found = json.loads((ROOT / "results" / "speed.json").read_text(encoding="utf-8"))
+    sizes = {row["case"]: row for row in found["rows"]}
+    rows = []
+    for ratio in found["ratios"]:
+        size = sizes[ratio["case"]]
+        about = f"{size['tokens']:,} tokens, width {size['width']}, {ratio['pass']}"
+        values = [value for key, value in ratio.items() if key not in ("case", "pass")]
+        rows.append([ratio["case"], about, *("–" if value is None else f"{value:.2f}" for value in values)])
+    head = ["case", "size", "ours/flat", "eager", "geoopt/ours", "eager", "memory ours/flat", "eager"]
+    return markdown(head, rows)
+
+
+TABLES = {"summary": summary, "exactness": exactness, "cost": cost, "speed": speed}
 
 
 def filled(page: str) -> str:

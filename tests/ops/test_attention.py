@@ -54,11 +54,13 @@ def test_ragged_equals_each_sequence_alone():
         start += length
 
 
-def test_linear_attention_keeps_no_matrix_of_pairs():
+@pytest.mark.parametrize("kind", ops.KINDS)
+def test_no_kind_keeps_a_matrix_of_pairs(kind):
     from torch.profiler import profile
 
-    q, k, v = (torch.randn(1, 2, 2000, 8) for _ in "qkv")
+    q, k = (torch.randn(1, 2, 2000, 8) for _ in "qk")
+    v = torch.randn(1, 2, 2000, 9)
     with profile(profile_memory=True) as seen:
-        ops.attend(q, k, v, kind="linear")
+        ops.attend(q, k, v, kind=kind)
     largest = max(event.self_cpu_memory_usage for event in seen.key_averages())
     assert largest < 2000 * 2000, "a matrix of all pairs would take 32 MB"

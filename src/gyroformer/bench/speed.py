@@ -10,6 +10,7 @@ import json
 import multiprocessing as mp
 import platform
 import statistics
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -199,11 +200,22 @@ def environment() -> dict[str, Any]:
     """Return what the figures depend on."""
     return {
         "gyroformer": gyroformer.__version__,
+        "commit": _commit(),
         "torch": torch.__version__,
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),
         "processor": _processor_name(),
     }
+
+
+def _commit() -> str | None:
+    """Return the commit of the checkout that this package runs from, None if it is installed otherwise."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10)
+    except OSError:
+        return None
+    return done.stdout.strip() or None
 
 
 def _processor_name() -> str:

@@ -31,11 +31,14 @@ def attend(query: Tensor, key: Tensor, lifted: Tensor, *, kind: str, mask: Tenso
 
 def softmax_attention(query: Tensor, key: Tensor, lifted: Tensor, mask: Tensor | None) -> Tensor:
     """Return softmax(QKᵀ/√d) times the lifted values, through torch's fused kernels."""
+    scale = query.size(-1) ** -0.5
+    # the fused kernels, which keep no N x N matrix, want one width for all three; a zero column changes no score
+    query, key = (F.pad(x, (0, lifted.size(-1) - x.size(-1))) for x in (query, key))
     if mask is None:
-        return F.scaled_dot_product_attention(query, key, lifted)
+        return F.scaled_dot_product_attention(query, key, lifted, scale=scale)
     # a sequence without a real token attends to all of its padding instead of nothing (NaN)
-    allowed = mask | ~mask.any(-1, keepdim=True)
-    return F.scaled_dot_product_attention(query, key, lifted, attn_mask=allowed[:, None, None, :])
+    allowed = (mask | ~mask.any(-1, keepdim=True))[:, None, None, :]
+    return F.scaled_dot_product_attention(query, key, lifted, attn_mask=allowed, scale=scale)
 
 
 def feature_floor(dtype: torch.dtype) -> float:
