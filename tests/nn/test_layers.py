@@ -49,7 +49,7 @@ def flat_result(name, layer, x):
     if name == "block":
         twin = FlatBlock(6, 2).double()
         twin.load_state_dict(layer.state_dict(), strict=False)
-        return twin(u).unflatten(-1, (2, -1))
+        return twin.tangent(u).unflatten(-1, (2, -1))
     return layer.tangent(u).unflatten(-1, (2, -1))
 
 

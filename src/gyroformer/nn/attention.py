@@ -58,8 +58,6 @@ class StereographicAttention(PointLayer):
         self, u: Tensor, mask: Tensor | None = None, segment: Tensor | None = None, count: int | None = None
     ) -> Tensor:
         """Return attention between tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
-        if segment is not None and count is None:
-            raise UsageError("a ragged row of tokens needs the number of its sequences")
         qkv = self.qkv(u).unflatten(-1, (3, self.heads, -1))
         mixed = tangent_attention(
             qkv, self.curvature, kind=self.kind, mask=mask, segment=segment, count=count

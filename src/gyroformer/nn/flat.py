@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from gyroformer.errors import UsageError
 from gyroformer.nn.block import FeedForward
 from gyroformer.nn.curvature import head_width
-from gyroformer.nn.functional import check_mask
+from gyroformer.nn.encoder import Encoder
 from gyroformer.nn.tangent import TangentLinear
 from gyroformer.ops.attention import KINDS, attend, ragged_linear_attention
 
@@ -71,7 +71,7 @@ class FlatBlock(nn.Module):
         self.norm2 = nn.LayerNorm(dim) if norm else nn.Identity()
         self.dropout = nn.Dropout(value_dropout)
 
-    def forward(
+    def tangent(
         self, u: Tensor, mask: Tensor | None = None, segment: Tensor | None = None, count: int | None = None
     ) -> Tensor:
         """Return ``(B, N, dim)`` for ``(B, N, dim)``."""
@@ -79,7 +79,7 @@ class FlatBlock(nn.Module):
         return u + self.dropout(self.ffn(self.norm2(u)))
 
 
-class FlatTransformer(nn.Module):
+class FlatTransformer(Encoder):
     """A stack of flat blocks; arguments as in :class:`~gyroformer.nn.StereographicTransformer`."""
 
     def __init__(
@@ -96,9 +96,9 @@ class FlatTransformer(nn.Module):
         dropout_kind: str = "tangent",
         activation: str = "relu",
     ) -> None:
-        super().__init__()
-        self.dim, self.heads = dim, heads
-        self.blocks = nn.ModuleList(
+        if layers < 1:
+            raise UsageError(f"layers must be at least 1, got {layers}")
+        blocks = [
             FlatBlock(
                 dim,
                 heads,
@@ -110,8 +110,8 @@ class FlatTransformer(nn.Module):
                 activation=activation,
             )
             for _ in range(layers)
-        )
-        self.final_norm = nn.LayerNorm(dim) if final_norm else nn.Identity()
+        ]
+        super().__init__(dim, heads, attention=attention, blocks=blocks, final_norm=final_norm)
 
     @property
     def curvatures(self) -> Tensor:
@@ -122,23 +122,6 @@ class FlatTransformer(nn.Module):
     def output_curvature(self) -> Tensor:
         """Zeros, ``(heads, 1)``."""
         return next(self.parameters()).new_zeros(self.heads, 1)
-
-    def tangent(
-        self,
-        tokens: Tensor,
-        mask: Tensor | None = None,
-        segment: Tensor | None = None,
-        count: int | None = None,
-    ) -> Tensor:
-        """Return vectors ``(..., heads, d)``."""
-        u = tokens if tokens.dim() == 3 else tokens.unsqueeze(0)
-        check_mask(mask, (u.size(0), u.size(1)))
-        for block in self.blocks:
-            u = block(u, mask, segment, count)
-        u = self.final_norm(u)
-        if mask is not None:
-            u = torch.where(mask.unsqueeze(-1), u, 0.0)
-        return (u if tokens.dim() == 3 else u.squeeze(0)).unflatten(-1, (self.heads, -1))
 
     def forward(
         self,

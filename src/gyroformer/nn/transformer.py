@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from gyroformer.errors import UsageError
 from gyroformer.geometry import expmap0
 from gyroformer.nn.block import StereographicBlock
-from gyroformer.nn.curvature import head_width
-from gyroformer.nn.functional import check_mask
+from gyroformer.nn.curvature import HeadCurvature, head_width
+from gyroformer.nn.encoder import Encoder
 
 InitialCurvature = float | Sequence[float] | Sequence[Sequence[float]]
 
 
-class StereographicTransformer(nn.Module):
+class StereographicTransformer(Encoder):
     r"""A stack of product-stereographic blocks, each with its own curvatures; a drop-in for an encoder.
 
     Tokens are tangent vectors at the origin. Between blocks of different curvature a point keeps its tangent
@@ -58,12 +58,8 @@ class StereographicTransformer(nn.Module):
         learn_curvature: bool = True,
         share_curvature: bool = False,
     ) -> None:
-        super().__init__()
-        if layers < 1:
-            raise UsageError(f"layers must be at least 1, got {layers}")
         head_width(dim, heads)
-        self.dim = dim
-        self.blocks = nn.ModuleList(
+        blocks = [
             StereographicBlock(
                 dim,
                 heads,
@@ -78,40 +74,21 @@ class StereographicTransformer(nn.Module):
                 share_curvature=share_curvature,
             )
             for initial in _initial(curvature, layers, heads)
-        )
-        self.final_norm = nn.LayerNorm(dim) if final_norm else nn.Identity()
-
-    @property
-    def heads(self) -> int:
-        """Number of heads."""
-        return self._last().heads
+        ]
+        super().__init__(dim, heads, attention=attention, blocks=blocks, final_norm=final_norm)
 
     @property
     def curvatures(self) -> Tensor:
         """All curvatures, ``(layers, heads)``."""
-        return torch.stack([self._block(i).curvature for i in range(len(self.blocks))])
+        return torch.stack([space().squeeze(-1) for space in self._spaces()])
 
     @property
     def output_curvature(self) -> Tensor:
         """The curvatures of the space that the result lies in, ``(heads, 1)``."""
-        return self._last().attention.space()
+        return self._spaces()[-1]()
 
-    def tangent(
-        self,
-        tokens: Tensor,
-        mask: Tensor | None = None,
-        segment: Tensor | None = None,
-        count: int | None = None,
-    ) -> Tensor:
-        """Return the result as tangent vectors at the origin, ``(..., heads, d)``; arguments as in ``forward``."""
-        self._check(tokens, mask, segment)
-        u = tokens if tokens.dim() == 3 else tokens.unsqueeze(0)
-        for i in range(len(self.blocks)):
-            u = self._block(i).tangent(u, mask, segment, count)
-        u = self.final_norm(u)
-        if mask is not None:
-            u = torch.where(mask.unsqueeze(-1), u, 0.0)
-        return (u if tokens.dim() == 3 else u.squeeze(0)).unflatten(-1, (self.heads, -1))
+    def _spaces(self) -> list[HeadCurvature]:
+        return [module for module in self.modules() if isinstance(module, HeadCurvature)]
 
     def forward(
         self,
@@ -120,41 +97,14 @@ class StereographicTransformer(nn.Module):
         segment: Tensor | None = None,
         count: int | None = None,
     ) -> Tensor:
-        """Return points ``(..., heads, d)`` of the last block's space.
-
-        Args:
-            tokens: tangent vectors at the origin, ``(N, dim)`` or ``(B, N, dim)``.
-            mask: ``(B, N)``, True for real tokens; padding leaves no trace and comes out at the origin.
-            segment: ``(N,)``, the sequence of each token, for many sequences in one row without padding
-                (linear attention, ``tokens (N, dim)``).
-            count: number of sequences in ``segment``.
-        """
+        """Return points ``(..., heads, d)`` of the last block's space; arguments as in ``tangent``."""
         return expmap0(self.tangent(tokens, mask, segment, count), k=self.output_curvature)
-
-    def _check(self, tokens: Tensor, mask: Tensor | None, segment: Tensor | None) -> None:
-        if tokens.dim() not in (2, 3) or tokens.size(-1) != self.dim:
-            raise UsageError(
-                f"tokens must be (N, {self.dim}) or (B, N, {self.dim}); got {tuple(tokens.shape)}"
-            )
-        if tokens.size(-2) == 0:
-            raise UsageError("there are no tokens: an empty graph or sequence cannot be encoded")
-        if mask is not None and tokens.dim() != 3:
-            raise UsageError(f"a mask needs tokens (B, N, {self.dim}); got {tuple(tokens.shape)}")
-        check_mask(mask, (tokens.size(0), tokens.size(1)))
-        if segment is not None and (tokens.dim() != 2 or self._last().attention.kind != "linear"):
-            raise UsageError("a ragged row of sequences needs tokens (N, dim) and linear attention")
-
-    def _block(self, index: int) -> StereographicBlock:
-        block = self.blocks[index]
-        assert isinstance(block, StereographicBlock)
-        return block
-
-    def _last(self) -> StereographicBlock:
-        return self._block(len(self.blocks) - 1)
 
 
 def _initial(curvature: InitialCurvature, layers: int, heads: int) -> list[list[float]]:
     """Return the initial curvatures as ``layers`` lists of ``heads`` numbers."""
+    if layers < 1:
+        raise UsageError(f"layers must be at least 1, got {layers}")
     try:
         values = torch.tensor(curvature, dtype=torch.float64).expand(layers, heads)
     except (RuntimeError, ValueError, TypeError):

@@ -12,6 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 KINDS = ("softmax", "linear")
+#: absolute error that rounding may make in a score of softmax attention, see ``_bounded``
+SCORE_ERROR = 0.1
 
 
 def attend(query: Tensor, key: Tensor, lifted: Tensor, *, kind: str, mask: Tensor | None = None) -> Tensor:
@@ -32,6 +34,7 @@ def attend(query: Tensor, key: Tensor, lifted: Tensor, *, kind: str, mask: Tenso
 def softmax_attention(query: Tensor, key: Tensor, lifted: Tensor, mask: Tensor | None) -> Tensor:
     """Return softmax(QKᵀ/√d) times the lifted values, through torch's fused kernels."""
     scale = query.size(-1) ** -0.5
+    query, key = (_bounded(x, scale) for x in (query, key))
     # the fused kernels, which keep no N x N matrix, want one width for all three; a zero column changes no score
     query, key = (F.pad(x, (0, lifted.size(-1) - x.size(-1))) for x in (query, key))
     if mask is None:
@@ -39,6 +42,19 @@ def softmax_attention(query: Tensor, key: Tensor, lifted: Tensor, mask: Tensor |
     # a sequence without a real token attends to all of its padding instead of nothing (NaN)
     allowed = (mask | ~mask.any(-1, keepdim=True))[:, None, None, :]
     return F.scaled_dot_product_attention(query, key, lifted, attn_mask=allowed, scale=scale)
+
+
+def _bounded(x: Tensor, scale: float) -> Tensor:
+    """Return vectors no longer than lets every score stay below ``SCORE_ERROR / eps``; longer ones shrink to that.
+
+    The fused kernels' backward pass takes exp(score - logarithm of the sum) anew; a score of 1e11, which points near
+    the edge of the ball can have, is known there to 1e4 only, and its exponential may be infinite. Scores this large
+    differ by far more than a softmax can tell, so the limit changes no weight but in ties.
+    """
+    longest = (SCORE_ERROR / (torch.finfo(x.dtype).eps * scale)) ** 0.5
+    squared = (x * x).sum(-1, keepdim=True)
+    far = squared > longest * longest
+    return torch.where(far, x * (longest * torch.where(far, squared, 1.0).rsqrt()), x)
 
 
 def feature_floor(dtype: torch.dtype) -> float:
