@@ -3,11 +3,11 @@ import json
 import pytest
 import torch
 
-from gyroformer.bench import speed
+from gyroformer.bench import profile, speed
 from gyroformer.bench.geoopt_twin import GeooptTransformer
 from gyroformer.errors import UsageError
 from gyroformer.nn import StereographicTransformer
-from gyroformer.ops.native import fused
+from gyroformer.ops.native import build, fused
 
 
 @pytest.fixture
@@ -51,3 +51,11 @@ def test_the_geoopt_twin_is_the_same_model(k):
     tokens = 0.5 * torch.randn(20, 8, dtype=torch.float64)
     with fused.torch_forms():
         torch.testing.assert_close(GeooptTransformer(model)(tokens), model(tokens), rtol=1e-6, atol=1e-7)
+
+
+def test_a_profile_names_the_kernels(tiny):
+    text = profile.table("tiny", "ours")
+    assert text.startswith("tiny, ours: ")
+    assert "calls" in text
+    if build.library() is not None:
+        assert "gyroformer::attention_backward" in text
