@@ -1,6 +1,8 @@
 """The C++ kernels against the torch forms in float64, value and gradient; and what happens without them."""
 
+import os
 import subprocess
+import sys
 
 import pytest
 import torch
@@ -86,6 +88,23 @@ def test_any_number_of_tokens_and_threads(tokens):
     for other in found[1:]:
         for name, value in other.items():
             torch.testing.assert_close(value, found[0][name], rtol=1e-4, atol=1e-5)
+
+
+@needs_compiler
+def test_fewer_threads_than_asked_for():
+    script = """
+import torch
+from gyroformer.ops.blockwise import tangent_attention
+torch.set_num_threads(4)
+qkv = torch.randn(2, 300, 3, 2, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
+tangent_attention(qkv, torch.tensor([-1.0, 1.0]), kind='linear').sum().backward()
+print(qkv.grad.abs().sum().item())
+"""
+    sums = [
+        float(subprocess.check_output([sys.executable, "-c", script], env=os.environ | limit))
+        for limit in ({}, {"OMP_THREAD_LIMIT": "1"})
+    ]
+    assert sums[0] == pytest.approx(sums[1], rel=1e-4)
 
 
 def test_without_a_compiler_the_torch_forms_serve(monkeypatch, caplog, tmp_path):

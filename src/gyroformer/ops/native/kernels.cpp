@@ -325,7 +325,8 @@ void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask,
                           int64_t batch, int64_t tokens, int heads, int width, int threads) {
   const int d = width, columns = width + 1, all = heads * width;
   const int64_t row = 3LL * heads * d, entries = 1LL * heads * d * columns;
-  std::vector<Block> parts(threads);
+  // whole from the start: the system may grant fewer threads than asked for
+  std::vector<Block> parts(threads, Block(entries * VECTOR, 0.f));
 #pragma omp parallel num_threads(threads)
   {
     Block &acc = parts[omp_get_thread_num()];
@@ -335,7 +336,7 @@ void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask,
     Unlift u;
     for (int64_t b = 0; b < batch; ++b) {
       const float *base = qkv + b * tokens * row;
-      acc.assign(entries * VECTOR, 0.f);
+      std::memset(acc.data(), 0, sizeof(float) * acc.size());
 #pragma omp for schedule(static)
       for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
         const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
@@ -375,7 +376,8 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
                                    int64_t tokens, int heads, int width, int threads) {
   const int d = width, columns = width + 1, all = heads * width;
   const int64_t row = 3LL * heads * d, entries = 1LL * heads * d * columns;
-  std::vector<Block> parts(threads);
+  // whole from the start: the system may grant fewer threads than asked for
+  std::vector<Block> parts(threads, Block(entries * VECTOR, 0.f));
   std::vector<double> slopes(static_cast<size_t>(threads) * heads, 0.0);
   Block grad_sums(entries), transport(tokens * heads);
 #pragma omp parallel num_threads(threads)
@@ -390,7 +392,7 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
     for (int64_t b = 0; b < batch; ++b) {
       const float *base = qkv + b * tokens * row;
       float *grad_base = grad_qkv + b * tokens * row;
-      acc.assign(entries * VECTOR, 0.f);
+      std::memset(acc.data(), 0, sizeof(float) * acc.size());
       // queries: through the projection back to the sums over keys
 #pragma omp for schedule(static)
       for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
