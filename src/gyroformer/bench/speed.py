@@ -45,7 +45,10 @@ CASES = {
     "facebook": Case(92_273, 16, 2, 1),
     "wide": Case(50_000, 128, 4, 2),
     "big": Case(200_000, 64, 4, 2),
+    "huge": Case(10_000_000, 16, 2, 1),
 }
+#: cases that run when none is named; the others take minutes and many gigabytes
+USUAL = ("web-edu", "facebook", "wide", "big")
 
 Run = Callable[[Tensor], Tensor]
 

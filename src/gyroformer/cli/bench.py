@@ -13,7 +13,7 @@ HEADERS = ("ours/flat", "eager", "geoopt/ours", "eager", "memory", "eager")
 def bench(
     cases: Annotated[
         list[str] | None,
-        typer.Argument(help="web-edu, facebook, wide, big (default: all).", show_default=False),
+        typer.Argument(help="web-edu, facebook, wide, big (default: these four), huge.", show_default=False),
     ] = None,
     variants: Annotated[
         str, typer.Option(help="Which to run, separated by commas.")
@@ -38,7 +38,7 @@ def bench(
     chosen = [variant.strip() for variant in variants.split(",") if variant.strip()]
     rows = list(
         speed.measure(
-            cases or list(speed.CASES),
+            cases or list(speed.USUAL),
             chosen,
             rounds=rounds,
             memory=memory,

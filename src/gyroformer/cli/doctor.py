@@ -21,7 +21,6 @@ PACKAGES = {
     "plotly": "",
     "pyarrow": "parquet files (gyroformer[parquet])",
     "pyamg": "fast Laplacian eigenvectors of grid-like graphs (gyroformer[fast])",
-    "rustworkx": "faster shortest paths (gyroformer[fast])",
     "matplotlib": "figures of the documentation (gyroformer[figures])",
 }
 
