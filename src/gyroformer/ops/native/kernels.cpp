@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 #include <omp.h>
@@ -283,8 +282,6 @@ void mute(float *keys, const uint8_t *mask, int d, int count) {
     if (l >= count || (mask && !mask[l]))
       for (int j = 0; j < d; ++j) keys[j * LANES + l] = 0.f;
 }
-
-struct Shape { int64_t batch, tokens; int heads, width, threads; };
 
 // Sums the threads' accumulators [thread][head][i][j][VECTOR] into out [head][i][j].
 void gather(float *out, const std::vector<Block> &parts, int64_t entries) {
