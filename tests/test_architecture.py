@@ -22,7 +22,7 @@ LAYERS = [
         "models",
         "data",
     ),
-    *("tasks", "train", "bench", "report", "recipes", "demo", "cli"),
+    *("tasks", "train", "bench", "report", "recipes", "jobs", "estimators", "demo", "cli"),
 ]
 ENTRY_POINTS = {"__init__.py", "__main__.py"}  # the package's own doors may name anything
 

@@ -45,8 +45,8 @@ def test_options_change_the_row():
     assert len(GraphTokenizer(3, 4, identifiers=2, edge_tokens="none")(data).tokens) == 5
     assert len(GraphTokenizer(3, 4, identifiers=2, graph_token=True)(data).tokens) == 6 + data.num_edges // 2
     table = GraphTokenizer(0, 4, num_nodes=5, identifiers=0)
-    assert table.table.weight.shape == (5, 4)
-    torch.testing.assert_close(table(data).tokens[:5], table.table.weight + table.node_type)
+    assert table.features.table.weight.shape == (5, 4)
+    torch.testing.assert_close(table(data).tokens[:5], table.features.table.weight + table.node_type)
 
 
 def test_edge_features_are_averaged_over_both_directions():

@@ -3,16 +3,17 @@
 import dataclasses as dc
 
 from gyroformer.errors import UsageError, did_you_mean
-from gyroformer.models.fpst import FPST, GraphTransformer, TokenGT
+from gyroformer.models.base import GraphModel
+from gyroformer.models.fpst import FPST, TokenGT
 
-__all__ = ["FPST", "MODELS", "ModelSpec", "TokenGT", "get_model"]
+__all__ = ["FPST", "MODELS", "GraphModel", "ModelSpec", "TokenGT", "get_model"]
 
 
 @dc.dataclass(frozen=True, slots=True)
 class ModelSpec:
     """A model that can be chosen by name."""
 
-    build: type[GraphTransformer]
+    build: type[GraphModel]
     about: str
 
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from gyroformer.errors import UsageError
 from gyroformer.geometry import expmap0
-from gyroformer.models.pretrained import Pretrained
+from gyroformer.models.base import GraphModel, arguments
 from gyroformer.nn.flat import FlatTransformer
 from gyroformer.nn.logits import StereographicLogits
 from gyroformer.nn.transformer import InitialCurvature, StereographicTransformer
-from gyroformer.tokens import GraphTokenizer, TokenRow
+from gyroformer.ops.positions import StereographicPositions
+from gyroformer.tokens import GraphTokenizer, TokenRow, prepare_graph
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
-class GraphTransformer(Pretrained):
+class GraphTransformer(GraphModel):
     """Tokens, an encoder, and class scores; subclasses choose the encoder.
 
     ``forward(data)`` takes a ``torch_geometric`` ``Data`` or ``Batch`` and returns points ``(N, heads, d)`` of the
@@ -32,15 +32,15 @@ class GraphTransformer(Pretrained):
 
     def __init__(
         self,
-        in_features: int,
         encoder: StereographicTransformer | FlatTransformer,
-        *,
-        classes: int | None,
-        tokens: dict[str, Any],
+        config: dict[str, Any],
     ) -> None:
         super().__init__()
-        self.tokenizer = GraphTokenizer(in_features, encoder.dim, **tokens)
+        self.config = config
+        tokens = {key: config[key] for key in TOKEN_OPTIONS}
+        self.tokenizer = GraphTokenizer(config["in_features"], encoder.dim, **tokens)
         self.encoder = encoder
+        classes = self.classes
         self.logits = (
             StereographicLogits(encoder.dim, encoder.heads, classes, curvature=None) if classes else None
         )
@@ -49,6 +49,11 @@ class GraphTransformer(Pretrained):
     def curvatures(self) -> Tensor:
         """All curvatures, ``(layers, heads)``."""
         return self.encoder.curvatures
+
+    def prepare(self, data: "Data") -> "Data":
+        """Compute the Laplacian eigenvectors and the token edges of ``data`` once."""
+        tokenizer = self.tokenizer
+        return prepare_graph(data, identifiers=tokenizer.identifiers, edge_tokens=tokenizer.edge_tokens)
 
     def tangent(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as tangent vectors at the origin, ``(N, heads, d)``."""
@@ -60,11 +65,18 @@ class GraphTransformer(Pretrained):
         """Return nodes (graphs, with ``graph_token``) as points ``(N, heads, d)`` of the last layer's space."""
         return expmap0(self.tangent(data, x), k=self.encoder.output_curvature)
 
+    def positions(self, data: "Data", x: Tensor | None = None) -> StereographicPositions:
+        """Return where the nodes (graphs, with ``graph_token``) are."""
+        return StereographicPositions.from_tangent(self.tangent(data, x), self.encoder.output_curvature)
+
+    def scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
+        """Return the smooth product logits ``(N, classes)``."""
+        assert self.logits is not None, "the model was built without classes"
+        return self.logits.tangent(self.tangent(data, x), self.encoder.output_curvature)
+
     def forward(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return class scores if the model has classes, else points; ``x`` replaces the graph's features."""
-        if self.logits is None:
-            return self.points(data, x)
-        return self.logits.tangent(self.tangent(data, x), self.encoder.output_curvature)
+        return self.points(data, x) if self.logits is None else self.scores(data, x)
 
     def _encode(self, row: TokenRow) -> Tensor:
         if row.segment is None:
@@ -73,15 +85,6 @@ class GraphTransformer(Pretrained):
             return self.encoder.tangent(row.tokens, segment=row.segment, count=row.graphs)
         tokens, mask, place = row.padded()
         return self.encoder.tangent(tokens, mask).flatten(0, 1)[place]
-
-
-def _checked(config: dict[str, Any]) -> dict[str, Any]:
-    """Return constructor arguments as plain values for ``config.json``."""
-    config.pop("self")
-    config.pop("__class__", None)
-    if config["classes"] is not None and config["classes"] < 2:
-        raise UsageError(f"classes must be at least 2 (or None for points), got {config['classes']}")
-    return config
 
 
 class FPST(GraphTransformer):
@@ -142,11 +145,9 @@ class FPST(GraphTransformer):
         learn_curvature: bool = True,
         share_curvature: bool = False,
     ) -> None:
-        config = _checked(dict(locals()))
-        tokens = {key: config[key] for key in TOKEN_OPTIONS}
+        config = arguments(locals())
         options = {key: config[key] for key in (*ENCODER_OPTIONS, *CURVATURE_OPTIONS)}
-        super().__init__(in_features, StereographicTransformer(**options), classes=classes, tokens=tokens)
-        self.config = config
+        super().__init__(StereographicTransformer(**options), config)
 
 
 class TokenGT(GraphTransformer):
@@ -179,11 +180,9 @@ class TokenGT(GraphTransformer):
         dropout_kind: str = "tangent",
         activation: str = "relu",
     ) -> None:
-        config = _checked(dict(locals()))
-        tokens = {key: config[key] for key in TOKEN_OPTIONS}
+        config = arguments(locals())
         options = {key: config[key] for key in ENCODER_OPTIONS}
-        super().__init__(in_features, FlatTransformer(**options), classes=classes, tokens=tokens)
-        self.config = config
+        super().__init__(FlatTransformer(**options), config)
 
 
 TOKEN_OPTIONS: Sequence[str] = (

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.laplacian import flip_signs
+from gyroformer.nn.features import NodeFeatures
 from gyroformer.tokens.prepare import EDGE_TOKENS, has_identifiers, prepare_graph
 
 if TYPE_CHECKING:
@@ -89,8 +90,9 @@ class GraphTokenizer(nn.Module):
             raise UsageError("tokens need node features, num_nodes (learned vectors) or identifiers")
         self.dim, self.identifiers, self.edge_tokens = dim, identifiers, edge_tokens
         self.flip_signs = flip_signs
-        self.features = nn.Linear(in_features, dim) if in_features else None
-        self.table = nn.Embedding(num_nodes, dim) if num_nodes and not in_features else None
+        self.features = (
+            NodeFeatures(in_features, dim, num_nodes=num_nodes) if in_features or num_nodes else None
+        )
         self.identifier_map = nn.Linear(2 * identifiers, dim, bias=False) if identifiers else None
         self.edge_map = nn.Linear(edge_features, dim) if edge_features and edge_tokens != "none" else None
         self.node_type = nn.Parameter(torch.empty(dim))
@@ -149,25 +151,7 @@ class GraphTokenizer(nn.Module):
     def _node_tokens(self, data: "Data", x: Tensor | None, identifier: Tensor) -> Tensor:
         nodes = int(data.num_nodes or 0)
         base = (self.node_type + identifier).expand(nodes, self.dim)
-        if self.table is not None:
-            if nodes != self.table.num_embeddings:
-                raise DataError(
-                    f"the model has learned vectors for {self.table.num_embeddings} nodes, the graph has {nodes}: "
-                    "use node features for graphs of other sizes"
-                )
-            return base + self.table.weight
-        if self.features is None:
-            return base
-        if x is None or x.dim() != 2 or x.size(1) != self.features.in_features:
-            shape = None if x is None else tuple(x.shape)
-            raise DataError(f"node features must be ({nodes}, {self.features.in_features}); got {shape}")
-        finite = torch.isfinite(x)
-        if not bool(finite.all()):
-            row, column = (~finite).nonzero()[0].tolist()
-            raise DataError(
-                f"node features must be finite; row {row}, column {column} is {x[row, column].item()}"
-            )
-        return base + self.features(x)
+        return base if self.features is None else base + self.features(nodes, x)
 
     def _edge_tokens(self, data: "Data", first: Tensor, second: Tensor) -> Tensor:
         assert self.edge_type is not None

@@ -1,0 +1,107 @@
+r"""Where the nodes of a graph are, in one of the spaces that models use, and how far apart.
+
+A task knows a model's geometry through this class only: the distances of all pairs, of some pairs, and the
+sum over all pairs that the reconstruction loss needs.
+"""
+
+import dataclasses as dc
+from typing import Protocol, Self
+
+import torch
+from torch import Tensor
+
+from gyroformer.ops.lifted import angle_over_sine, sine_cosine
+from gyroformer.ops.pairs import Neighbours, log_partition, pair_squared_dist, squared_dist_rows
+
+
+class Positions(Protocol):
+    """Points of N nodes in a space with a distance."""
+
+    def __len__(self) -> int: ...
+
+    def pair_squared_dist(self, source: Tensor, target: Tensor) -> Tensor:
+        """Return the squared distances ``(M,)`` of the pairs ``source[i], target[i]``."""
+        ...
+
+    def squared_dist_rows(self, rows: Tensor) -> Tensor:
+        """Return the squared distances ``(R, N)`` of the nodes ``rows`` to all nodes."""
+        ...
+
+    def log_partition(
+        self,
+        neighbours: Neighbours,
+        *,
+        columns: Tensor | None = None,
+        scale: float = 1.0,
+        squared: bool = True,
+    ) -> Tensor:
+        """Return ``(N,)``: see :func:`gyroformer.ops.pairs.log_partition`."""
+        ...
+
+    def coordinates(self) -> Tensor:
+        """Return finite coordinates that say where each node is, ``(N, heads, width)``."""
+        ...
+
+
+@dc.dataclass(frozen=True, slots=True)
+class StereographicPositions:
+    r"""Points of a product of stereographic spaces in half-angle coordinates (see ``gyroformer.ops.lifted``).
+
+    Attributes:
+        sine: :math:`P`, ``(N, heads, d)``.
+        cosine: :math:`C`, ``(N, heads, 1)``; the point is :math:`x = P/C`.
+        k: curvatures, ``(heads, 1)``.
+    """
+
+    sine: Tensor
+    cosine: Tensor
+    k: Tensor
+
+    @classmethod
+    def from_tangent(cls, u: Tensor, k: Tensor) -> Self:
+        r"""Return the points :math:`\exp_0(u)`; ``u (N, heads, d)``, ``k (heads, 1)``."""
+        return cls(*sine_cosine(u, k), k)
+
+    @classmethod
+    def from_points(cls, x: Tensor, k: Tensor) -> Self:
+        """Return points given by their stereographic coordinates ``x (N, heads, d)``; ``k (heads, 1)``."""
+        # 1 + k|x|² is positive inside the ball; a point on its edge by rounding counts as just inside
+        inside = (1 + k * (x * x).sum(-1, keepdim=True)).clamp(min=torch.finfo(x.dtype).eps)
+        cosine = inside.rsqrt()
+        return cls(x * cosine, cosine, k)
+
+    @classmethod
+    def flat(cls, h: Tensor) -> Self:
+        """Return the vectors ``h (N, d)`` of a Euclidean space, whose distances are :math:`|h_i - h_j|`."""
+        # a stereographic space at k = 0 measures twice the Euclidean distance
+        sine = 0.5 * h.unsqueeze(1)
+        return cls(sine, torch.ones_like(sine[..., :1]), h.new_zeros(1, 1))
+
+    def __len__(self) -> int:
+        return self.sine.size(0)
+
+    def pair_squared_dist(self, source: Tensor, target: Tensor) -> Tensor:
+        """Return the squared distances ``(M,)`` of the pairs ``source[i], target[i]``."""
+        return pair_squared_dist(self.sine, self.cosine, self.k, source, target)
+
+    def squared_dist_rows(self, rows: Tensor) -> Tensor:
+        """Return the squared distances ``(R, N)`` of the nodes ``rows`` to all nodes."""
+        return squared_dist_rows(self.sine, self.cosine, self.k, rows)
+
+    def log_partition(
+        self,
+        neighbours: Neighbours,
+        *,
+        columns: Tensor | None = None,
+        scale: float = 1.0,
+        squared: bool = True,
+    ) -> Tensor:
+        """Return ``(N,)``: see :func:`gyroformer.ops.pairs.log_partition`."""
+        return log_partition(
+            self.sine, self.cosine, self.k, neighbours, columns=columns, scale=scale, squared=squared
+        )
+
+    def coordinates(self) -> Tensor:
+        r"""Return the tangent vectors :math:`\log_0 x`, ``(N, heads, d)``: finite even at the antipode."""
+        z = self.k * (self.sine * self.sine).sum(-1, keepdim=True)
+        return self.sine * angle_over_sine(z, self.cosine, torch.finfo(z.dtype).tiny)
