@@ -22,7 +22,7 @@ def test_tokens_are_features_identifiers_and_types():
     p, w = data.identifiers, tokenizer.identifier_map.weight
     assert row.tokens.shape == (5 + data.num_edges // 2, 4)
     for u in range(5):
-        want = tokenizer.features(data.x[u]) + w @ torch.cat((p[u], p[u])) + tokenizer.node_type
+        want = tokenizer.features.linear(data.x[u]) + w @ torch.cat((p[u], p[u])) + tokenizer.node_type
         torch.testing.assert_close(row.tokens[u], want)
     for i, (u, v) in enumerate(data.token_edge_index.mT.tolist()):
         assert u < v
