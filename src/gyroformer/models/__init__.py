@@ -11,15 +11,22 @@ __all__ = ["FPST", "MODELS", "GraphModel", "ModelSpec", "TokenGT", "get_model"]
 
 @dc.dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A model that can be chosen by name."""
+    """A model that can be chosen by name.
+
+    Attributes:
+        build: the class.
+        about: one line.
+        tokens: whether it is a Transformer on graph tokens, rather than a network on nodes.
+    """
 
     build: type[GraphModel]
     about: str
+    tokens: bool = False
 
 
 MODELS: dict[str, ModelSpec] = {
-    "fpst": ModelSpec(FPST, "fully product-stereographic Transformer: a learned curvature for each head"),
-    "tokengt": ModelSpec(TokenGT, "its flat twin: the same tokens, an ordinary Transformer"),
+    "fpst": ModelSpec(FPST, "fully product-stereographic Transformer: a learned curvature for each head", tokens=True),
+    "tokengt": ModelSpec(TokenGT, "its flat twin: the same tokens, an ordinary Transformer", tokens=True),
 }
 
 

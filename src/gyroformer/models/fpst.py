@@ -15,7 +15,7 @@ from gyroformer.nn.flat import FlatTransformer
 from gyroformer.nn.logits import StereographicLogits
 from gyroformer.nn.transformer import InitialCurvature, StereographicTransformer
 from gyroformer.ops.positions import StereographicPositions
-from gyroformer.tokens import GraphTokenizer, TokenRow, prepare_graph
+from gyroformer.tokens import GraphTokenizer, TokenRow
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -52,8 +52,7 @@ class GraphTransformer(GraphModel):
 
     def prepare(self, data: "Data") -> "Data":
         """Compute the Laplacian eigenvectors and the token edges of ``data`` once."""
-        tokenizer = self.tokenizer
-        return prepare_graph(data, identifiers=tokenizer.identifiers, edge_tokens=tokenizer.edge_tokens)
+        return self.tokenizer.prepare(data)
 
     def tangent(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as tangent vectors at the origin, ``(N, heads, d)``."""
@@ -102,6 +101,8 @@ class FPST(GraphTransformer):
         classes: number of classes; None to return points.
         num_nodes: learned vectors for this many nodes, for a graph without features.
         identifiers: number of Laplacian eigenvectors.
+        identifier_norm: ``"unit"``, or ``"entry"`` for eigenvectors times the root of the number of nodes.
+        feature_dropout: share of the node features dropped in training.
         edge_tokens: ``"undirected"``, ``"directed"`` or ``"none"``.
         edge_features: width of ``edge_attr``.
         graph_token: whether results are of graphs instead of nodes.
@@ -110,7 +111,7 @@ class FPST(GraphTransformer):
         attention: ``"linear"`` or ``"softmax"``.
         norm: whether to normalise before each part.
         final_norm: whether to normalise the result in the tangent space.
-        dropout: share of values dropped.
+        dropout: share of values dropped in the blocks.
         dropout_kind: ``"tangent"`` or ``"weight"``.
         activation: one of relu, elu, tanh, sigmoid, gelu.
         curvature: initial curvatures.
@@ -130,6 +131,8 @@ class FPST(GraphTransformer):
         classes: int | None = None,
         num_nodes: int | None = None,
         identifiers: int = 16,
+        identifier_norm: str = "unit",
+        feature_dropout: float = 0.0,
         edge_tokens: str = "undirected",
         edge_features: int = 0,
         graph_token: bool = False,
@@ -168,6 +171,8 @@ class TokenGT(GraphTransformer):
         classes: int | None = None,
         num_nodes: int | None = None,
         identifiers: int = 16,
+        identifier_norm: str = "unit",
+        feature_dropout: float = 0.0,
         edge_tokens: str = "undirected",
         edge_features: int = 0,
         graph_token: bool = False,
@@ -188,6 +193,8 @@ class TokenGT(GraphTransformer):
 TOKEN_OPTIONS: Sequence[str] = (
     "num_nodes",
     "identifiers",
+    "identifier_norm",
+    "feature_dropout",
     "edge_tokens",
     "edge_features",
     "graph_token",

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from gyroformer.errors import DataError, UsageError
 
@@ -17,14 +18,24 @@ class NodeFeatures(nn.Module):
         width: width of the result.
         num_nodes: number of nodes with a learned vector, when there are no features.
         bias: whether the linear map adds a vector.
+        dropout: share of the features dropped in training.
     """
 
     def __init__(
-        self, in_features: int, width: int, *, num_nodes: int | None = None, bias: bool = True
+        self,
+        in_features: int,
+        width: int,
+        *,
+        num_nodes: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if not 0 <= dropout < 1:
+            raise UsageError(f"the dropout of features must be at least 0 and below 1, got {dropout}")
         if not in_features and not num_nodes:
             raise UsageError("a model needs node features (in_features) or learned vectors (num_nodes)")
+        self.dropout = dropout
         self.linear = nn.Linear(in_features, width, bias=bias) if in_features else None
         self.table = nn.Embedding(num_nodes, width) if num_nodes and not in_features else None
 
@@ -42,7 +53,7 @@ class NodeFeatures(nn.Module):
             shape = None if x is None else tuple(x.shape)
             raise DataError(f"node features must be ({nodes}, {self.linear.in_features}); got {shape}")
         check_finite(x)
-        return self.linear(x)
+        return self.linear(functional.dropout(x, self.dropout, self.training))
 
 
 def check_finite(x: Tensor) -> None:

@@ -17,22 +17,34 @@ if TYPE_CHECKING:
 
 #: which edges become tokens: each pair once, each stored direction, or none
 EDGE_TOKENS = ("undirected", "directed", "none")
+#: size of the eigenvectors: length 1, or entries of root-mean-square size 1 (length √n)
+IDENTIFIER_NORMS = ("unit", "entry")
 
 
 def prepare_graph(
-    data: "Data", *, identifiers: int = 16, edge_tokens: str = "undirected", cache: Path | str | None = None
+    data: "Data",
+    *,
+    identifiers: int = 16,
+    identifier_norm: str = "unit",
+    edge_tokens: str = "undirected",
+    cache: Path | str | None = None,
 ) -> "Data":
     """Give ``data`` what the tokenizer needs, and return it; what it has already is kept.
 
     Args:
         data: one graph (not a batch).
         identifiers: number of Laplacian eigenvectors, stored as ``data.identifiers (N, identifiers)``.
+        identifier_norm: ``"unit"`` or ``"entry"``: their length is 1 or the root of the number of nodes.
         edge_tokens: one of ``EDGE_TOKENS``; the edges are stored as ``data.token_edge_index (2, M)``, their
             features, if the graph has ``edge_attr``, as ``data.token_edge_attr``.
         cache: folder where eigenvectors are kept between runs.
     """
     if edge_tokens not in EDGE_TOKENS:
         raise UsageError(f"edge_tokens must be one of {', '.join(EDGE_TOKENS)}; got {edge_tokens!r}")
+    if identifier_norm not in IDENTIFIER_NORMS:
+        raise UsageError(
+            f"identifier_norm must be one of {', '.join(IDENTIFIER_NORMS)}; got {identifier_norm!r}"
+        )
     nodes = int(data.num_nodes or 0)
     if nodes == 0:
         raise DataError("the graph has no node: there is nothing to encode")
@@ -41,7 +53,7 @@ def prepare_graph(
     if identifiers and not has_identifiers(data, identifiers):
         # each component its own: of the whole graph's smallest, a scattered graph gets component numbers only
         found = laplacian_identifiers(data.edge_index, nodes, identifiers, scope="component", cache=cache)
-        data.identifiers = found.vectors.float()
+        data.identifiers = found.vectors.float() * (nodes**0.5 if identifier_norm == "entry" else 1.0)
     if edge_tokens != "none" and "token_edge_index" not in data:
         attributes = data.edge_attr if "edge_attr" in data else None
         data.token_edge_index, token_attributes = token_edges(data.edge_index, attributes, edge_tokens, nodes)

@@ -65,6 +65,8 @@ class GraphTokenizer(nn.Module):
         num_nodes: for a graph without features: its number of nodes, each with a learned vector of its own (what
             one-hot features and a linear map amount to, without the N x N matrix).
         identifiers: number of Laplacian eigenvectors; 0 for none.
+        identifier_norm: ``"unit"``, or ``"entry"`` for eigenvectors times the root of the number of nodes.
+        feature_dropout: share of the node features dropped in training.
         edge_tokens: ``"undirected"`` (each edge once), ``"directed"`` (each stored direction) or ``"none"``.
         edge_features: width of ``edge_attr``; 0 for none.
         graph_token: whether each graph has a token of its own.
@@ -78,6 +80,8 @@ class GraphTokenizer(nn.Module):
         *,
         num_nodes: int | None = None,
         identifiers: int = 16,
+        identifier_norm: str = "unit",
+        feature_dropout: float = 0.0,
         edge_tokens: str = "undirected",
         edge_features: int = 0,
         graph_token: bool = False,
@@ -89,9 +93,12 @@ class GraphTokenizer(nn.Module):
         if not in_features and not num_nodes and not identifiers:
             raise UsageError("tokens need node features, num_nodes (learned vectors) or identifiers")
         self.dim, self.identifiers, self.edge_tokens = dim, identifiers, edge_tokens
+        self.identifier_norm = identifier_norm
         self.flip_signs = flip_signs
         self.features = (
-            NodeFeatures(in_features, dim, num_nodes=num_nodes) if in_features or num_nodes else None
+            NodeFeatures(in_features, dim, num_nodes=num_nodes, dropout=feature_dropout)
+            if in_features or num_nodes
+            else None
         )
         self.identifier_map = nn.Linear(2 * identifiers, dim, bias=False) if identifiers else None
         self.edge_map = nn.Linear(edge_features, dim) if edge_features and edge_tokens != "none" else None
@@ -101,6 +108,15 @@ class GraphTokenizer(nn.Module):
         for vector in (self.node_type, self.edge_type, self.graph_type):
             if vector is not None:
                 nn.init.normal_(vector, std=dim**-0.5)
+
+    def prepare(self, data: "Data") -> "Data":
+        """Give one graph the eigenvectors and the token edges that this tokenizer needs, and return it."""
+        return prepare_graph(
+            data,
+            identifiers=self.identifiers,
+            identifier_norm=self.identifier_norm,
+            edge_tokens=self.edge_tokens,
+        )
 
     def forward(self, data: "Data", x: Tensor | None = None) -> TokenRow:
         """Return the tokens of ``data``, one graph or a ``Batch``; ``x`` replaces its node features."""
@@ -123,7 +139,7 @@ class GraphTokenizer(nn.Module):
     def _prepared(self, data: "Data") -> "Data":
         """Return ``data`` with identifiers and token edges; a batch must bring them (see ``prepare_graph``)."""
         if "batch" not in data or data.batch is None:
-            return prepare_graph(data, identifiers=self.identifiers, edge_tokens=self.edge_tokens)
+            return self.prepare(data)
         needed = ["identifiers"] * bool(self.identifiers) + ["token_edge_index"] * (
             self.edge_tokens != "none"
         )

@@ -1,0 +1,71 @@
+"""How much memory a job will take, told before it starts, and a refusal if there is not so much."""
+
+import os
+from pathlib import Path
+
+from gyroformer.errors import UsageError
+from gyroformer.jobs.plan import Plan
+from gyroformer.models import get_model
+
+#: bytes of torch, torch_geometric and scipy in memory before any graph, measured
+INTERPRETER = 450e6
+#: values that a layer keeps for the backward pass, and its workspace, in multiples of tokens times width: attention
+#: keeps queries, keys, values and their sums, the residuals and norms their inputs, the feed-forward part its inner row
+KEPT_PER_LAYER = 24
+#: copies of every parameter: weights, gradient, two moments of Adam, the best state, a good state with its moments
+COPIES = 8
+
+
+def estimate(plan: Plan) -> dict[str, float]:
+    """Return the job's estimated bytes by what takes them, with their ``total``."""
+    data, model = plan.data, plan.model
+    size = 4 if plan.job.dtype == "float32" else 8
+    config, nodes = model.config, int(data.num_nodes or 0)
+    edges = data.edge_index.size(1)
+    tokens = nodes
+    if get_model(model.name).tokens and config.get("edge_tokens") != "none":
+        tokens += edges // (2 if config["edge_tokens"] == "undirected" else 1)
+    layers, width = int(config.get("layers", 1)), int(config.get("dim", 16))
+    parts = {
+        "libraries": INTERPRETER,
+        "graph": 16.0 * edges * 2,
+        "features": 2.0 * size * (data.x.numel() if data.x is not None else 0),
+        "parameters": float(COPIES * size * sum(p.numel() for p in model.parameters())),
+        "layers": float(KEPT_PER_LAYER * size * tokens * width * (layers + 1)),
+    }
+    return parts | {"total": sum(parts.values())}
+
+
+def available_memory() -> float | None:
+    """Return the bytes that this process may still take, or None where the system does not say."""
+    found = []
+    info = Path("/proc/meminfo")
+    if info.exists():
+        line = next((row for row in info.read_text().splitlines() if row.startswith("MemAvailable")), None)
+        if line:
+            found.append(1024.0 * int(line.split()[1]))
+    elif hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
+    limit = Path("/sys/fs/cgroup/memory.max")
+    used = Path("/sys/fs/cgroup/memory.current")
+    if limit.exists() and used.exists() and limit.read_text().strip() != "max":
+        found.append(float(limit.read_text()) - float(used.read_text()))
+    return min(found) if found else None
+
+
+def check_memory(plan: Plan, *, available: float | None = None) -> dict[str, float]:
+    """Return the estimate, or refuse the job with the number and what would make it smaller."""
+    parts = estimate(plan)
+    room = available_memory() if available is None else available
+    if room is None or parts["total"] <= room:
+        return parts
+    largest = max((name for name in parts if name != "total"), key=lambda name: parts[name])
+    remedy = {
+        "layers": "--edge-tokens none, a smaller --dim or fewer --layers",
+        "features": "fewer feature columns, or --mixing none",
+        "parameters": "a smaller --dim, or node features instead of a vector for each node",
+    }.get(largest, "a machine with more memory")
+    raise UsageError(
+        f"this job needs about {parts['total'] / 1e9:.1f} GB and {room / 1e9:.1f} GB are free; most of it is for "
+        f"{largest} ({parts[largest] / 1e9:.1f} GB): try {remedy}, or --ignore-memory to start all the same"
+    )

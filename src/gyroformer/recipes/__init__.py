@@ -1,0 +1,35 @@
+"""Named settings for a task, as TOML files in a folder a task.
+
+Which one is used when none is named: for models on tokens the data set's own, where there is one, else
+``default``; for graph networks ``networks``. ``paper`` holds the settings that the paper prints.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from gyroformer.errors import UsageError, did_you_mean
+from gyroformer.models import get_model
+
+ROOT = Path(__file__).parent
+
+
+def recipe_names(task: str) -> list[str]:
+    """Return the names of the recipes for ``task``."""
+    return sorted(path.stem for path in (ROOT / task).glob("*.toml"))
+
+
+def usual_recipe(task: str, *, model: str, dataset: str) -> str:
+    """Return the name of the recipe that is used when none is named."""
+    if not get_model(model).tokens:
+        return "networks"
+    return dataset if dataset in recipe_names(task) else "default"
+
+
+def read_recipe(task: str, name: str) -> dict[str, Any]:
+    """Return the tables of the recipe ``name`` for ``task``."""
+    known = recipe_names(task)
+    if name not in known:
+        near = did_you_mean(name, known)
+        raise UsageError(f"no recipe for {task} is called {name!r}{near} (known: {', '.join(known)})")
+    return tomllib.loads((ROOT / task / f"{name}.toml").read_text(encoding="utf-8"))
