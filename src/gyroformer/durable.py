@@ -6,14 +6,15 @@ lock is the operating system's, so it dies with its holder.
 
 import hashlib
 import os
+import platform
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from gyroformer.errors import DataError
+from gyroformer.errors import DataError, UsageError
 
 CHUNK = 1 << 20
 
@@ -65,6 +66,48 @@ def only_one(lock: Path, *, patience: float = 600.0) -> Iterator[None]:
             time.sleep(0.05)
         # the file stays: removing it would let a waiter lock a name that no longer exists
         yield
+
+
+@contextmanager
+def claimed(lock: Path) -> Iterator[None]:
+    """Hold ``lock`` while the block runs; if another process holds it, say at once which one."""
+    try:
+        file = lock.open("a+b")
+    except OSError as error:
+        raise DataError(
+            f"{lock.parent}: cannot write here ({error.strerror}); choose another folder"
+        ) from None
+    with file:
+        if not _try_lock(file):
+            raise UsageError(
+                f"{lock.parent}: another run ({_holder(file)}) is writing here; wait for it, or choose another --out"
+            )
+        file.truncate(0)
+        file.write(f"pid {os.getpid()}, host {platform.node()}".encode())
+        file.flush()
+        # the file stays, as in only_one
+        yield
+
+
+def _holder(file: BinaryIO) -> str:
+    """Return what the holder of a lock wrote into it."""
+    try:
+        file.seek(0)
+        return file.read(200).decode(errors="replace") or "pid unknown"
+    except OSError:  # where a lock forbids reading too
+        return "pid unknown"
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Make ``path`` hold ``content``, whole and on the disk, or leave it as it was."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_bytes(content)
+        move_into_place(part, path)
+    except OSError:
+        with suppress(OSError):
+            part.unlink()
+        raise
 
 
 if sys.platform == "win32":

@@ -3,6 +3,8 @@
 A message says what was expected, what came, where, and what to do about it, in one line.
 """
 
+from pathlib import Path
+
 
 class GyroformerError(Exception):
     """Base of every error that this package raises on purpose."""
@@ -39,6 +41,21 @@ class MissingPartError(GyroformerError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}: pip install 'gyroformer[{extra}]'")
+
+
+class Interrupted(GyroformerError):
+    """Training was asked to stop and left a checkpoint in the run folder.
+
+    Args:
+        run: the run folder, so that the command line can print how to go on.
+        epoch: the last whole epoch.
+    """
+
+    exit_code = 130
+
+    def __init__(self, run: Path, epoch: int) -> None:
+        super().__init__(f"interrupted after epoch {epoch}; {run} holds a checkpoint: add --resume to go on")
+        self.run, self.epoch = run, epoch
 
 
 def did_you_mean(name: str, known: list[str]) -> str:

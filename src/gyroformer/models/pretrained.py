@@ -4,19 +4,22 @@ The configuration is written last and holds the weights' SHA-256, so a folder is
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import gyroformer
-from gyroformer.durable import make_folder, move_into_place, sha256_of
+from gyroformer.durable import make_folder, move_into_place, sha256_of, write_durably
 from gyroformer.errors import CorruptFileError, DataError
 
 #: version of the folder's layout; a reader refuses newer ones
 FORMAT = 1
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
+#: prefix of tensors that belong to what the model was trained for (a decoder), not to the model
+TASK = "task."
 
 
 class Pretrained(nn.Module):
@@ -27,27 +30,9 @@ class Pretrained(nn.Module):
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the model to ``folder``, which is made if absent."""
-        from safetensors.torch import save_file
-
         path = Path(folder)
         make_folder(path)
-        part = path / f"{WEIGHTS}.part"
-        state = {name: tensor.detach().contiguous().cpu() for name, tensor in self.state_dict().items()}
-        try:
-            save_file(state, part)
-            move_into_place(part, path / WEIGHTS)
-            about = {
-                "format": FORMAT,
-                "model": self.name,
-                "gyroformer": gyroformer.__version__,
-                "sha256": sha256_of(path / WEIGHTS),
-                "config": self.config,
-            }
-            part = path / f"{CONFIG}.part"
-            part.write_text(json.dumps(about, indent=2, allow_nan=False) + "\n")
-            move_into_place(part, path / CONFIG)
-        except OSError as error:
-            raise DataError(f"{path}: the model could not be written ({error.strerror})") from error
+        write_model(self, path)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
@@ -57,7 +42,7 @@ class Pretrained(nn.Module):
         if about["model"] != cls.name:
             raise DataError(f"{path}: holds a model of kind {about['model']!r}, not {cls.name!r}")
         model = cls(**about["config"])
-        state = read_weights(path, about["sha256"])
+        state = {n: t for n, t in read_weights(path, about["sha256"]).items() if not n.startswith(TASK)}
         own = model.state_dict()
         wrong = sorted(set(own) ^ set(state)) or [n for n, t in own.items() if t.shape != state[n].shape]
         if wrong:
@@ -66,6 +51,43 @@ class Pretrained(nn.Module):
         dtype = next((t.dtype for t in state.values() if t.is_floating_point()), torch.get_default_dtype())
         model.to(dtype).load_state_dict(state)
         return model.eval()
+
+
+def write_model(
+    model: Pretrained,
+    path: Path,
+    *,
+    more: dict[str, Any] | None = None,
+    task: Mapping[str, Tensor] | None = None,
+) -> None:
+    """Write the files of a model to an existing folder, the weights first.
+
+    Args:
+        model: the model.
+        path: the folder.
+        more: entries of ``config.json`` beside the model's own.
+        task: tensors of the task that the model was trained for, kept under the prefix ``task.``.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    tensors = model.state_dict() | {f"{TASK}{name}": tensor for name, tensor in (task or {}).items()}
+    part = path / f"{WEIGHTS}.part"
+    try:
+        save_file({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}, part)
+        move_into_place(part, path / WEIGHTS)
+        about = {
+            "format": FORMAT,
+            "model": model.name,
+            "gyroformer": gyroformer.__version__,
+            "sha256": sha256_of(path / WEIGHTS),
+            "config": model.config,
+        }
+        text = json.dumps(about | (more or {}), indent=2, allow_nan=False) + "\n"
+        write_durably(path / CONFIG, text.encode())
+    except (OSError, SafetensorError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise DataError(f"{path}: the model could not be written ({why})") from error
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -77,6 +99,10 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise DataError(f"{folder}: no saved model here ({CONFIG} is missing)") from None
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise CorruptFileError(f"{path}: cannot be read ({error}); save the model again") from None
+    if isinstance(about, dict) and "job" in about and "sha256" not in about:
+        raise DataError(
+            f"{folder}: the run is not finished, it holds no model yet; continue it with --resume"
+        )
     kinds = {"format": int, "model": str, "sha256": str, "config": dict}
     wrong = [
         key
@@ -92,7 +118,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     return about
 
 
-def read_weights(folder: Path, sha256: str) -> dict[str, torch.Tensor]:
+def read_weights(folder: Path, sha256: str) -> dict[str, Tensor]:
     """Return the tensors of ``model.safetensors`` after checking the file's sum."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file

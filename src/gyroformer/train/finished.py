@@ -1,0 +1,194 @@
+"""A finished run: the files that tell its result, their sums, and the way back to the model."""
+
+import dataclasses as dc
+import hashlib
+import io
+import json
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import gyroformer
+from gyroformer.durable import sha256_of, write_durably
+from gyroformer.errors import CorruptFileError, DataError, UsageError
+from gyroformer.models import get_model
+from gyroformer.models.pretrained import (
+    CONFIG,
+    TASK,
+    WEIGHTS,
+    Pretrained,
+    read_config,
+    read_weights,
+    write_model,
+)
+from gyroformer.train.outcome import Outcome
+
+METRICS, EMBEDDINGS, MANIFEST, RESULTS = "metrics.jsonl", "embeddings.npz", "manifest.json", "results.json"
+#: the files whose sums the manifest holds
+SUMMED = (CONFIG, METRICS, WEIGHTS, EMBEDDINGS, RESULTS)
+
+
+@dc.dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """What a finished run left.
+
+    Attributes:
+        config: the settings that the run was begun with.
+        results: its results.
+        model: the trained model, in evaluation mode.
+        embeddings: arrays by name.
+        ids: the nodes' ids as text, one for each row.
+        task: tensors of the task's own parameters, without the prefix ``task.``; empty if it had none.
+    """
+
+    config: dict[str, Any]
+    results: dict[str, Any]
+    model: Pretrained
+    embeddings: dict[str, "np.ndarray[Any, Any]"]
+    ids: list[str]
+    task: dict[str, Tensor]
+
+
+def write_finished(
+    path: Path,
+    model: Pretrained,
+    outcome: Outcome,
+    *,
+    job: Mapping[str, Any],
+    started: str,
+    results: dict[str, Any],
+    embeddings: dict[str, "np.ndarray[Any, Any]"],
+    ids: Sequence[object],
+    task: Mapping[str, Tensor] | None,
+) -> None:
+    """Write the files of a finished run, ``results.json`` last."""
+    try:
+        text = (json.dumps(results, indent=2, allow_nan=False) + "\n").encode()
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"results must be finite values that JSON knows ({error})") from None
+    arrays = _npz(embeddings, ids)
+    write_model(model, path, more={"job": dict(job), "started": started}, task=task)
+    try:
+        write_durably(path / EMBEDDINGS, arrays)
+        sums = {name: sha256_of(path / name) for name in SUMMED if name != RESULTS}
+        sums[RESULTS] = hashlib.sha256(text).hexdigest()
+        manifest = _manifest(model, outcome, seed=job.get("seed"), started=started) | {"files": sums}
+        manifest["sha256"] = _own_sum(manifest)
+        write_durably(path / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
+        write_durably(path / RESULTS, text)
+    except OSError as error:
+        raise DataError(f"{path}: the results could not be written ({error.strerror})") from error
+
+
+def _npz(embeddings: dict[str, "np.ndarray[Any, Any]"], ids: Sequence[object]) -> bytes:
+    """Return ``embeddings.npz``: the arrays, and the ids as text."""
+    for name in {"ids", "file"} & embeddings.keys():
+        raise UsageError(f"an array of the embeddings cannot be called {name!r}: that name is taken")
+    names = np.array([str(i) for i in ids], dtype=np.str_)
+    for name, array in embeddings.items():
+        if array.ndim > 1 and len(array) != len(names):  # a vector is of the space, not of the nodes
+            raise UsageError(f"embeddings[{name!r}] has {len(array)} rows for {len(names)} ids")
+        if array.dtype == object:
+            raise UsageError(f"embeddings[{name!r}] holds Python objects; give numbers")
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {"ids": names, **embeddings}
+    np.savez(buffer, **arrays)  # text and numbers only: nothing is pickled
+    return buffer.getvalue()
+
+
+def _manifest(model: Pretrained, outcome: Outcome, *, seed: object, started: str) -> dict[str, Any]:
+    """Return what a result depends on beside its settings, and where it came from."""
+    parameter = next(model.parameters())
+    return {
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "gyroformer": gyroformer.__version__,
+        },
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "threads": torch.get_num_threads(),
+        "dtype": str(parameter.dtype).removeprefix("torch."),
+        "device": str(parameter.device),
+        "compiled": outcome.compiled,
+        "seed": seed,
+        "argv": sys.argv,
+        "seconds": outcome.seconds,
+        "started": started,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _own_sum(manifest: Mapping[str, Any]) -> str:
+    """Return the sum of a manifest without its own."""
+    content = {key: value for key, value in manifest.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file; CorruptFileError if there is none."""
+    try:
+        content = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise CorruptFileError(f"{path}: is missing") from None
+    except (OSError, ValueError) as error:
+        raise CorruptFileError(f"{path}: cannot be read ({error})") from None
+    if not isinstance(content, dict):
+        raise CorruptFileError(f"{path}: is not a JSON object")
+    return content
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """Return the results of a finished run."""
+    if not (path / RESULTS).exists():
+        raise DataError(f"{path}: holds no finished run ({RESULTS} is missing); continue it with --resume")
+    return read_json(path / RESULTS)
+
+
+def verify_run(path: str | Path) -> None:
+    """Check every file of a finished run against its sum; CorruptFileError names the one that was altered."""
+    folder = Path(path)
+    read_results(folder)
+    manifest = read_json(folder / MANIFEST)
+    files = manifest.get("files")
+    if not isinstance(files, dict) or manifest.get("sha256") != _own_sum(manifest):
+        raise CorruptFileError(f"{folder / MANIFEST}: its content is not what was saved")
+    for name, sha256 in files.items():
+        if not (folder / name).is_file():
+            raise CorruptFileError(
+                f"{folder / name}: is missing; restore it, or run again into another folder"
+            )
+        if sha256_of(folder / name) != sha256:
+            raise CorruptFileError(
+                f"{folder / name}: its bytes are not those that were saved; restore it, or run again into another "
+                "folder"
+            )
+
+
+def load_run(path: str | Path, *, verify: bool = True) -> FinishedRun:
+    """Return what a finished run left.
+
+    Args:
+        path: the run folder.
+        verify: whether to check the sum of every file first (the weights' is always checked).
+    """
+    folder = Path(path)
+    results = read_results(folder)
+    if verify:
+        verify_run(folder)
+    about = read_config(folder)
+    model = get_model(about["model"]).build.from_pretrained(folder)
+    tensors = read_weights(folder, about["sha256"])
+    with np.load(folder / EMBEDDINGS, allow_pickle=False) as arrays:
+        embeddings = {name: arrays[name] for name in arrays.files if name != "ids"}
+        ids = arrays["ids"].tolist()
+    task = {name.removeprefix(TASK): t for name, t in tensors.items() if name.startswith(TASK)}
+    return FinishedRun(about.get("job", {}), results, model, embeddings, ids, task)

@@ -1,0 +1,139 @@
+"""All that a training step changes, as one flat dictionary of tensors: weights, Adam's moments, random states."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import get_total_norm
+
+from gyroformer.errors import CorruptFileError, UsageError
+from gyroformer.tasks.task import Task
+from gyroformer.train.settings import TrainSettings
+
+State = dict[str, Tensor]
+
+#: what the rates are multiplied with, once, after a step that was not finite
+LOWERING = 0.1
+
+
+class Learner:
+    """A model, the task's own parameters, and their optimizer.
+
+    Adam with two groups: names that end in ``curvature`` have a rate of their own and no weight decay.
+    """
+
+    def __init__(self, model: nn.Module, task: Task, settings: TrainSettings) -> None:
+        self.model, self.task, self.settings = model, task, settings
+        self.parts: dict[str, nn.Module] = {"model": model}
+        if isinstance(task, nn.Module):
+            self.parts["task"] = task
+        self.parameters = {name: p for name, p in self._named_parameters() if p.requires_grad}
+        if not self.parameters:
+            raise UsageError("the model has no parameter to train")
+        curved = [p for name, p in self.parameters.items() if name.endswith("curvature")]
+        others = [p for name, p in self.parameters.items() if not name.endswith("curvature")]
+        self.optimizer = torch.optim.Adam(
+            [
+                {"params": others, "lr": settings.lr, "weight_decay": settings.weight_decay},
+                {"params": curved, "lr": settings.curvature_lr, "weight_decay": 0.0},
+            ]
+        )
+
+    def _named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        for part, module in self.parts.items():
+            for name, parameter in module.named_parameters():
+                yield f"{part}.{name}", parameter
+
+    def train(self, mode: bool = True) -> None:
+        """Put the model and the task into training or evaluation mode."""
+        for module in self.parts.values():
+            module.train(mode)
+
+    def set_rates(self, epoch: int, *, lowered: bool) -> float:
+        """Set the rates of ``epoch`` and return that of the ordinary parameters."""
+        factor = self.settings.factor(epoch) * (LOWERING if lowered else 1.0)
+        ordinary, curved = self.optimizer.param_groups
+        ordinary["lr"] = self.settings.lr * factor
+        curved["lr"] = self.settings.curvature_lr * factor
+        return float(ordinary["lr"])
+
+    def curvatures(self) -> list[float] | None:
+        """Return the model's curvatures as a flat list, layer by layer; None if it has none."""
+        found = getattr(self.model, "curvatures", None)
+        return found.detach().flatten().tolist() if isinstance(found, Tensor) else None
+
+    def weights(self) -> State:
+        """Return a copy of the model's and the task's parameters and buffers."""
+        return {
+            f"{part}.{name}": tensor.detach().clone()
+            for part, module in self.parts.items()
+            for name, tensor in module.state_dict().items()
+        }
+
+    def load_weights(self, weights: State) -> None:
+        """Set parameters and buffers to a copy of those that ``weights`` returned."""
+        for part, module in self.parts.items():
+            prefix = f"{part}."
+            module.load_state_dict(
+                {name.removeprefix(prefix): t for name, t in weights.items() if name.startswith(prefix)}
+            )
+
+    def state(self) -> State:
+        """Return a copy of all that a step changes."""
+        moments = {
+            f"adam.{name}.{key}": value.detach().clone()
+            for name, parameter in self.parameters.items()
+            for key, value in self.optimizer.state[parameter].items()
+        }
+        return self.weights() | moments | random_state()
+
+    def load_state(self, state: State) -> None:
+        """Go back to ``state``, bit for bit."""
+        self.load_weights({name: t for name, t in state.items() if name.startswith(("model.", "task."))})
+        self.optimizer.state.clear()
+        for name, parameter in self.parameters.items():
+            prefix = f"adam.{name}."
+            moments: dict[str, Any] = {
+                key.removeprefix(prefix): t.clone() for key, t in state.items() if key.startswith(prefix)
+            }
+            for key, value in moments.items():
+                # Adam counts its steps on the CPU, wherever the parameter is
+                self.optimizer.state[parameter][key] = value if key == "step" else value.to(parameter.device)
+        load_random_state(state)
+
+    def check_names(self, state: State, where: str) -> None:
+        """Raise if ``state`` is not one of this model and task."""
+        own = {name: t.shape for name, t in self.weights().items()}
+        found = {name: t.shape for name, t in state.items() if name.startswith(("model.", "task."))}
+        wrong = sorted(own.keys() ^ found.keys()) or [name for name in own if own[name] != found[name]]
+        if wrong:
+            raise CorruptFileError(
+                f"{where}: does not fit the model (first: {wrong[0]!r}); use another --out"
+            )
+
+    def bad_weight(self) -> str | None:
+        """Return the name of a parameter that is not finite; None if all are."""
+        with torch.no_grad():
+            return self._bad_weight()
+
+    def _bad_weight(self) -> str | None:
+        if bool(torch.isfinite(get_total_norm(list(self.parameters.values())))):  # asks the device once
+            return None
+        return next((name for name, p in self.parameters.items() if not bool(torch.isfinite(p).all())), None)
+
+
+def random_state() -> State:
+    """Return the states of torch's global random generators."""
+    state = {"rng.cpu": torch.get_rng_state()}
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        state |= {f"rng.cuda.{i}": s for i, s in enumerate(torch.cuda.get_rng_state_all())}
+    return state
+
+
+def load_random_state(state: State) -> None:
+    """Set torch's global random generators."""
+    torch.set_rng_state(state["rng.cpu"])
+    count = sum(name.startswith("rng.cuda.") for name in state)
+    if count and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all([state[f"rng.cuda.{i}"] for i in range(count)])

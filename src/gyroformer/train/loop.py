@@ -1,0 +1,285 @@
+"""The training loop, in plain torch.
+
+An epoch is one step on the whole graph. After it the loop evaluates, keeps the best state, remembers a good state to
+go back to, tells its listener, and writes a checkpoint if it is time. A run that is killed at any moment and resumed
+ends in the same bits as one that was not.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+
+from gyroformer.errors import DivergedError, Interrupted, UsageError
+from gyroformer.tasks.task import Task
+from gyroformer.train.checkpoint import Best, Checkpoint
+from gyroformer.train.compiled import compiled
+from gyroformer.train.diverged import Culprit, NotFinite, find_culprit
+from gyroformer.train.learner import LOWERING, Learner, State, load_random_state, random_state
+from gyroformer.train.metrics_file import MetricsFile, Row
+from gyroformer.train.outcome import Outcome, Progress
+from gyroformer.train.run_folder import RunFolder
+from gyroformer.train.settings import TrainSettings
+from gyroformer.train.signals import StopRequest, stop_requests
+from gyroformer.train.tensorboard import Scalars, scalars
+
+_log = logging.getLogger(__name__)
+
+#: a state to go back to is taken at every evaluation, and at least as often as this
+GOOD_EVERY = 10
+
+Listener = Callable[[Progress], None]
+
+
+def fit(
+    model: nn.Module,
+    task: Task,
+    settings: TrainSettings,
+    *,
+    run: RunFolder | None = None,
+    listen: Listener | None = None,
+) -> Outcome:
+    """Train ``model`` for ``task``; at the end it holds the best state, in evaluation mode.
+
+    The caller has seeded torch and moved the model to its device and format. With a run folder (after its ``begin``)
+    the loop goes on from the checkpoint there, if any.
+
+    Args:
+        model: the model, on its device.
+        task: the loss, the evaluation and the order of states.
+        settings: rates, length and intervals.
+        run: where to keep rows and checkpoints; None keeps nothing.
+        listen: called after each epoch.
+
+    Raises:
+        DivergedError: the loss, a gradient or a figure left the finite numbers for the second time.
+        Interrupted: SIGINT or SIGTERM came; the run folder holds a checkpoint. Without a run folder it is
+            KeyboardInterrupt.
+    """
+    if settings.tensorboard and run is None:
+        raise UsageError("TensorBoard files need a run folder: give --out, or leave --tensorboard away")
+    if run is not None and run.finished:
+        raise UsageError(f"{run.path}: this run is finished; its results are in results.json")
+    learner = Learner(model, task, settings)
+    training = _Training(learner, run, listen)
+    with (
+        stop_requests() as stop,
+        compiled(model, settings.compile),
+        scalars(run.path if run else None, settings.tensorboard, training.epoch) as board,
+    ):
+        return training.finish(stop, board)
+
+
+class _Training:
+    """A run in progress: what changes from epoch to epoch beside the learner."""
+
+    def __init__(self, learner: Learner, run: RunFolder | None, listen: Listener | None) -> None:
+        self.learner, self.settings, self.run, self.listen = learner, learner.settings, run, listen
+        self.rows = run.metrics if run else MetricsFile(None)
+        found = run.load_checkpoint() if run else None
+        if found is None:
+            state = learner.state()
+            found = Checkpoint(0, state, 0, state, None, {}, stale=0, lowered=False, seconds=0.0)
+        else:
+            assert run is not None
+            learner.check_names(found.state, str(run.checkpoints.path))
+            learner.load_state(found.state)
+            _log.info("%s: going on after epoch %d", run.path, found.epoch)
+        self.epoch, self.best, self.metrics, self.stale = found.epoch, found.best, found.metrics, found.stale
+        self.good_epoch, self.good, self.lowered = found.good_epoch, found.good, found.lowered
+        self._saved = found.epoch if found.epoch else None
+        self._begun_at, self._carried, self._first = time.monotonic(), found.seconds, found.epoch
+        self._saved_at = self._begun_at
+        if run:
+            # weights, two moments, the best weights, and a good state of another epoch; two of these are kept
+            run.probe(2 * sum(t.numel() * t.element_size() for t in learner.weights().values()) * 7)
+
+    @property
+    def seconds(self) -> float:
+        return self._carried + time.monotonic() - self._begun_at
+
+    @property
+    def out_of_patience(self) -> bool:
+        return self.settings.patience is not None and self.stale >= self.settings.patience
+
+    def finish(self, stop: StopRequest, board: Scalars) -> Outcome:
+        """Train to the end."""
+        while self.epoch < self.settings.epochs and not self.out_of_patience:
+            before = random_state()
+            try:
+                row = self._one_epoch()
+            except NotFinite as failure:
+                self._go_back(failure, before)
+                continue
+            self.rows.append(row)
+            if self.run:
+                self.run.write_rows()
+            board(row)
+            self._tell(row)
+            self._maybe_save()
+            if stop:
+                self._interrupt()
+        return self._outcome()
+
+    def _one_epoch(self) -> Row:
+        """Do one step, and what is due after it; NotFinite leaves the epoch counter where it was."""
+        epoch = self.epoch + 1
+        rate = self.learner.set_rates(epoch, lowered=self.lowered)
+        row: Row = {"epoch": epoch, "loss": self._step(), "lr": rate}
+        curvatures = self.learner.curvatures()
+        if curvatures is not None:
+            row["curvatures"] = curvatures
+        evaluated = epoch % self.settings.eval_every == 0 or epoch == self.settings.epochs
+        if evaluated:
+            row["metrics"] = self._evaluate()
+        if evaluated or epoch % GOOD_EVERY == 0:
+            if self.learner.bad_weight() is not None:
+                raise NotFinite("a parameter")
+            self.good_epoch, self.good = epoch, self.learner.state()
+        self.epoch = epoch
+        if evaluated:
+            self._judge(row["metrics"])
+        return row
+
+    def _step(self) -> float:
+        """Do one step of the optimizer and return the loss; nothing is changed if it is not finite."""
+        learner = self.learner
+        learner.train()
+        learner.optimizer.zero_grad(set_to_none=True)
+        loss = learner.task.loss(learner.model)
+        loss.backward()
+        given = [p for p in learner.parameters.values() if p.grad is not None]
+        norm = get_total_norm([p.grad for p in given if p.grad is not None])
+        value, size = torch.stack((loss.detach().double(), norm.double().to(loss.device))).tolist()
+        if not math.isfinite(value) or not math.isfinite(size):
+            raise NotFinite("the loss" if not math.isfinite(value) else "the gradient")
+        if self.settings.clip is not None:
+            clip_grads_with_norm_(given, self.settings.clip, norm)
+        learner.optimizer.step()
+        return float(value)
+
+    def _evaluate(self) -> dict[str, float]:
+        self.learner.train(False)
+        with torch.no_grad():
+            metrics = {
+                name: float(value) for name, value in self.learner.task.evaluate(self.learner.model).items()
+            }
+        wrong = [name for name, value in metrics.items() if not math.isfinite(value)]
+        if wrong:
+            raise NotFinite(f"the figure {wrong[0]!r}")
+        return metrics
+
+    def _judge(self, metrics: dict[str, float]) -> None:
+        """Keep the state if it is the best so far."""
+        self.metrics = metrics
+        rank = tuple(float(value) for value in self.learner.task.rank(metrics))
+        if not rank:
+            return
+        if self.best is None or rank > self.best.rank:
+            self.best, self.stale = Best(self.epoch, rank, metrics, self.learner.weights()), 0
+        else:
+            self.stale += 1
+
+    def _go_back(self, failure: NotFinite, before: State) -> None:
+        """Name what went wrong, go back to the last good state and lower the rates; raise the second time."""
+        epoch, learner = self.epoch + 1, self.learner
+        culprit = self._culprit(failure, before)
+        rates = [group["lr"] for group in learner.optimizer.param_groups]
+        if self.lowered:
+            raise DivergedError(
+                f"epoch {epoch}: {failure} is not finite, for the second time; first {culprit}. Rates were already "
+                f"lowered to {rates[0]:.3g} and {rates[1]:.3g} (curvature): try a smaller --lr or --curvature-lr, "
+                "--clip 1, or --dtype float64"
+            )
+        _log.warning(
+            "epoch %d: %s is not finite; first %s. Going back to epoch %d with all rates times %g",
+            *(epoch, failure, culprit, self.good_epoch, LOWERING),
+        )
+        learner.load_state(self.good)
+        self.epoch, self.lowered = self.good_epoch, True
+        if self.run:
+            self.run.rewind(self._checkpoint())
+        else:
+            self.rows.rewind(self.epoch)
+        self._saved = None
+
+    def _culprit(self, failure: NotFinite, before: State) -> Culprit:
+        """Repeat the failed pass with probes."""
+        learner = self.learner
+        if str(failure).startswith("the figure"):
+            learner.train(False)
+            learner.optimizer.zero_grad(set_to_none=True)  # these were fine
+            return find_culprit(learner, lambda: learner.task.evaluate(learner.model))
+        learner.train()
+        load_random_state(before)
+        return find_culprit(learner, lambda: learner.task.loss(learner.model))
+
+    def _tell(self, row: dict[str, Any]) -> None:
+        if self.listen is None:
+            return
+        done = self.epoch - self._first
+        pace = (time.monotonic() - self._begun_at) / done if done > 0 else 0.0
+        left = pace * (self.settings.epochs - self.epoch)
+        self.listen(
+            Progress(
+                epoch=self.epoch,
+                epochs=self.settings.epochs,
+                loss=row["loss"],
+                metrics=self.metrics,
+                curvatures=row.get("curvatures", []),
+                seconds=self.seconds,
+                seconds_left=left,
+            )
+        )
+
+    def _checkpoint(self) -> Checkpoint:
+        # a state just taken is written once, not twice
+        state = self.good if self.good_epoch == self.epoch else self.learner.state()
+        return Checkpoint(
+            epoch=self.epoch,
+            state=state,
+            good_epoch=self.good_epoch,
+            good=self.good,
+            best=self.best,
+            metrics=self.metrics,
+            stale=self.stale,
+            lowered=self.lowered,
+            seconds=self.seconds,
+        )
+
+    def _maybe_save(self) -> None:
+        if self.run and time.monotonic() - self._saved_at >= self.settings.checkpoint_seconds:
+            self._save()
+
+    def _save(self, *, must: bool = False) -> None:
+        if self.run and self._saved != self.epoch and self.run.save_checkpoint(self._checkpoint(), must=must):
+            self._saved = self.epoch
+        self._saved_at = time.monotonic()  # after a failure too: not again at every epoch
+
+    def _interrupt(self) -> None:
+        if self.run is None:
+            raise KeyboardInterrupt
+        self._save(must=True)
+        raise Interrupted(self.run.path, self.epoch)
+
+    def _outcome(self) -> Outcome:
+        """Leave the model in the best state and tell how it went."""
+        self._save(must=True)
+        if self.best is not None:
+            self.learner.load_weights(self.best.weights)
+        self.learner.train(False)
+        return Outcome(
+            epochs=self.epoch,
+            best_epoch=self.best.epoch if self.best else self.epoch,
+            metrics=self.best.metrics if self.best else self.metrics,
+            history=self.rows.rows,
+            stopped="patience" if self.out_of_patience else "finished",
+            seconds=self.seconds,
+            lowered=self.lowered,
+            compiled=self.settings.compile,
+        )

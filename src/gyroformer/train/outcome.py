@@ -1,0 +1,53 @@
+"""What training gives back, and what it tells while it runs."""
+
+import dataclasses as dc
+from typing import Any
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of training; the model itself holds the best state (the last, if the task has no order).
+
+    Attributes:
+        epochs: epochs done.
+        best_epoch: the epoch of the state that the model holds.
+        metrics: the task's figures of that state.
+        history: a row for each epoch: ``epoch``, ``loss``, ``lr``, ``curvatures`` if the model has any, and
+            ``metrics`` where it was evaluated.
+        stopped: ``"finished"`` or ``"patience"``.
+        seconds: training time over all resumptions.
+        lowered: whether the rates were lowered after a step that was not finite.
+        compiled: whether the model was compiled.
+    """
+
+    epochs: int
+    best_epoch: int
+    metrics: dict[str, float]
+    history: list[dict[str, Any]]
+    stopped: str
+    seconds: float
+    lowered: bool
+    compiled: bool = False
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Progress:
+    """Where training is after an epoch.
+
+    Attributes:
+        epoch: epochs done.
+        epochs: epochs in all.
+        loss: the loss of this epoch.
+        metrics: the last evaluation's figures; empty before the first.
+        curvatures: the model's curvatures, layer by layer; empty if it has none.
+        seconds: training time over all resumptions.
+        seconds_left: time that the rest will take if no epoch stops it early.
+    """
+
+    epoch: int
+    epochs: int
+    loss: float
+    metrics: dict[str, float]
+    curvatures: list[float]
+    seconds: float
+    seconds_left: float

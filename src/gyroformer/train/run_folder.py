@@ -1,0 +1,258 @@
+"""The folder of a run: what is written when, and by one process at a time.
+
+``config.json`` comes first, ``results.json`` last: a folder with the first and without the second is a run to be
+resumed. Every file is written beside its place, synced, and moved there.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from torch import nn
+
+import gyroformer
+from gyroformer.durable import claimed, make_folder, write_durably
+from gyroformer.errors import CorruptFileError, DataError, UsageError
+from gyroformer.models.pretrained import CONFIG, FORMAT, Pretrained
+from gyroformer.train.checkpoint import Checkpoint, CheckpointFolder
+from gyroformer.train.finished import METRICS, RESULTS, read_json, read_results, verify_run, write_finished
+from gyroformer.train.metrics_file import MetricsFile
+from gyroformer.train.outcome import Outcome
+
+_log = logging.getLogger(__name__)
+
+Job = dict[str, Any]
+LOCK, PROBE = ".lock", ".probe"
+
+
+class RunFolder:
+    """The folder of one training run, locked while the ``with`` block runs.
+
+    Example:
+        >>> with RunFolder("runs/karate") as run:
+        ...     run.begin({"task": "embed", "graph": "karate", "seed": 0}, resume=True)
+        ...     if not run.finished:
+        ...         outcome = fit(model, task, settings, run=run)
+        ...         run.finish(model, outcome, {"map": outcome.metrics["map"]}, {"points": points}, ids)
+
+    Args:
+        path: the folder; it is made if absent.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.metrics = MetricsFile(self.path / METRICS)
+        self.checkpoints = CheckpointFolder(self.path / "checkpoints")
+        self.job: Job | None = None
+        self.finished = False
+        self._started = ""
+        self._warned = False
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        make_folder(self.path)
+        self._held.enter_context(claimed(self.path / LOCK))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+    def begin(self, config: Mapping[str, Any], *, resume: bool) -> None:
+        """Start the run, or prepare to go on with the one that is here.
+
+        Args:
+            config: what is to be done, in values that JSON knows; a run is resumed only with the same.
+            resume: whether to continue what is here; without it, a folder that holds a run is refused.
+        """
+        job: Job = json.loads(json.dumps(dict(config), allow_nan=False))
+        if not (self.path / CONFIG).exists():
+            self._started = datetime.now(UTC).isoformat(timespec="seconds")
+            about = {"format": FORMAT, "gyroformer": gyroformer.__version__, "job": job}
+            self._write(CONFIG, json.dumps(about | {"started": self._started}, indent=2) + "\n")
+        else:
+            self._check_same(job, resume)
+        self.job = job
+
+    def _check_same(self, job: Job, resume: bool) -> None:
+        """Compare with the run that is here and find out whether it is finished."""
+        about = read_json(self.path / CONFIG)
+        if "job" not in about:
+            raise UsageError(f"{self.path}: holds a saved model, not a run; choose another --out")
+        if not resume:
+            raise UsageError(
+                f"{self.path}: holds a run already; continue it with --resume, or choose another --out"
+            )
+        key = first_difference(about["job"], job)
+        if key is not None:
+            raise UsageError(
+                f"{self.path}: the run here has {key[0]} = {key[1]!r}, now it is {key[2]!r}; resume with the same "
+                "settings, or choose another --out"
+            )
+        if about.get("gyroformer") != gyroformer.__version__:
+            _log.warning(
+                "%s was begun with gyroformer %s, this is %s: the result may differ from an uninterrupted run's",
+                *(self.path, about.get("gyroformer"), gyroformer.__version__),
+            )
+        self._started = str(about.get("started", ""))
+        if (self.path / RESULTS).exists():
+            verify_run(self.path)
+            self.finished = True
+
+    def results(self) -> dict[str, Any]:
+        """Return ``results.json`` of a finished run."""
+        return read_results(self.path)
+
+    def probe(self, size: int) -> None:
+        """Raise DataError unless the folder takes a file of ``size`` bytes: better now than after hours."""
+        probe = self.path / PROBE
+        block = os.urandom(1 << 16)  # a file system that compresses must not be fooled
+        try:
+            try:
+                with probe.open("wb") as file:
+                    for start in range(0, max(size, 1), len(block)):
+                        file.write(block[: size - start])
+                    file.flush()
+                    os.fsync(file.fileno())
+            finally:
+                probe.unlink(missing_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"{self.path}: cannot take the {size / 1e6:.1f} MB of a run ({error.strerror}); free space, or "
+                "choose another --out"
+            ) from None
+
+    def save_checkpoint(self, checkpoint: Checkpoint, *, must: bool = False) -> bool:
+        """Write a checkpoint; if that fails, warn and return False, or raise DataError if it ``must`` be."""
+        try:
+            self.metrics.flush(durable=True)
+            checkpoint.rows = self.metrics.sum_at(checkpoint.epoch)
+            self.checkpoints.save(checkpoint)
+        except OSError as error:
+            why = error.strerror or error
+            if must:
+                raise DataError(f"{self.path}: the checkpoint could not be written ({why})") from error
+            _log.warning(
+                "%s: no checkpoint of epoch %d (%s); training goes on", self.path, checkpoint.epoch, why
+            )
+            return False
+        return True
+
+    def load_checkpoint(self) -> Checkpoint | None:
+        """Return the newest whole checkpoint, and take up the rows up to it; None if there is none to go on from."""
+        self._need_begin()
+        epochs = self.checkpoints.epochs()
+        for epoch in epochs:
+            try:
+                checkpoint = self.checkpoints.load(epoch)
+                self.metrics.load(*checkpoint.rows)
+            except (CorruptFileError, OSError, ValueError) as error:
+                _log.warning("the checkpoint of epoch %d is damaged (%s); trying an older one", epoch, error)
+                continue
+            for damaged in epochs[: epochs.index(epoch)]:
+                self.checkpoints.remove(damaged)  # or it would count as one of the last two
+            self.metrics.flush()
+            return checkpoint
+        if epochs:
+            raise CorruptFileError(
+                f"{self.checkpoints.path}: no checkpoint is whole; delete this folder to start the run over"
+            )
+        self.metrics.flush()  # rows of epochs after which no checkpoint was written
+        return None
+
+    def rewind(self, checkpoint: Checkpoint) -> None:
+        """Forget everything after the epoch of ``checkpoint``, in an order that a kill at any moment respects.
+
+        Later checkpoints count on the rows up to them: rows go only after these are gone.
+        """
+        self.save_checkpoint(checkpoint)
+        for epoch in self.checkpoints.epochs():
+            if epoch > checkpoint.epoch:
+                try:
+                    self.checkpoints.remove(epoch)
+                except OSError as error:
+                    raise DataError(
+                        f"{self.checkpoints.path}: cannot be changed ({error.strerror})"
+                    ) from error
+        self.metrics.rewind(checkpoint.epoch)
+        self.write_rows()
+
+    def write_rows(self) -> None:
+        """Write new rows of ``metrics.jsonl``; if that fails, warn once and keep them for the next time."""
+        try:
+            self.metrics.flush()
+        except OSError as error:
+            if not self._warned:
+                _log.warning("%s: cannot be written (%s); trying again", self.metrics.path, error.strerror)
+            self._warned = True
+        else:
+            self._warned = False
+
+    def finish(
+        self,
+        model: Pretrained,
+        outcome: Outcome,
+        results: Mapping[str, Any],
+        embeddings: Mapping[str, "np.ndarray[Any, Any]"],
+        ids: Sequence[object],
+        *,
+        task: object = None,
+    ) -> None:
+        """Write the model, the embeddings, the manifest and, last, the results.
+
+        Args:
+            model: the trained model.
+            outcome: what ``fit`` returned.
+            results: what ``results.json`` is to hold.
+            embeddings: arrays by name, for ``embeddings.npz``.
+            ids: the nodes' ids, one for each row of the embeddings.
+            task: the task; if it is a module, its tensors are kept in ``model.safetensors`` under ``task.``.
+        """
+        self._need_begin()
+        assert self.job is not None
+        try:
+            self.metrics.flush(durable=True)
+        except OSError as error:
+            raise DataError(f"{self.metrics.path}: could not be written ({error.strerror})") from error
+        write_finished(
+            self.path,
+            model,
+            outcome,
+            job=self.job,
+            started=self._started,
+            results=dict(results),
+            embeddings=dict(embeddings),
+            ids=ids,
+            task=task.state_dict() if isinstance(task, nn.Module) else None,
+        )
+        self.finished = True
+
+    def _write(self, name: str, text: str) -> None:
+        try:
+            write_durably(self.path / name, text.encode())
+        except OSError as error:
+            raise DataError(f"{self.path / name}: could not be written ({error.strerror})") from None
+
+    def _need_begin(self) -> None:
+        if self.job is None:
+            raise UsageError("call begin() of the run folder first")
+
+
+def first_difference(old: object, new: object, key: str = "") -> tuple[str, object, object] | None:
+    """Return the first key (dotted), in the order of ``new``, whose values differ, with both values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in [*new, *(name for name in old if name not in new)]:
+            inner = f"{key}.{name}" if key else str(name)
+            found = first_difference(old.get(name), new.get(name), inner)
+            if found is not None:
+                return found
+        return None
+    return None if old == new else (key, old, new)

@@ -1,0 +1,21 @@
+import pytest
+import torch
+from toy_training import SETTINGS, ToyTask, toy_model
+
+from gyroformer.train import TrainSettings
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return toy_model()
+
+
+@pytest.fixture
+def task():
+    return ToyTask()
+
+
+@pytest.fixture
+def settings():
+    return TrainSettings(**SETTINGS)
