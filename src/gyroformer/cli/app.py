@@ -13,13 +13,23 @@ import typer
 
 import gyroformer
 from gyroformer.cli.bench import bench
+from gyroformer.cli.classify import classify
 from gyroformer.cli.curvature import curvature
 from gyroformer.cli.datasets import datasets
 from gyroformer.cli.demo import demo
 from gyroformer.cli.doctor import doctor
+from gyroformer.cli.embed import embed
 from gyroformer.errors import GyroformerError
 
-COMMANDS: tuple[Callable[..., None], ...] = (bench, demo, datasets, curvature, doctor)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    demo,
+    embed,
+    classify,
+    datasets,
+    curvature,
+    bench,
+    doctor,
+)
 
 INTERRUPTED = 130
 

@@ -17,14 +17,14 @@ from gyroformer.graphs.hops import Norm, joined_hops, mix_hops, ppr_mix
 
 @dc.dataclass(frozen=True, kw_only=True)
 class FeatureSettings:
-    """How node features are made ready.
+    r"""How node features are made ready.
 
     Attributes:
-        entries: ``"auto"``: ``"row"`` for a table of counts, that is mostly zeros and nothing negative, else
-            ``"zscore"``; ``"raw"``; ``"binary"``: 1 where there is something; ``"row"``: each row divided by its sum of
-            absolute values; ``"l2"``: by its length; ``"zscore"``: each column to mean 0 and deviation 1.
-        mixing: ``"none"``; ``"power"``: the paper's :math:`\\hat A^K X`; ``"ppr"``: personalised PageRank;
-            ``"joined"``: :math:`[X, \\hat A X, \\ldots, \\hat A^K X]` side by side.
+        entries: ``"raw"``; ``"binary"``: 1 where there is something; ``"row"``: each row divided by its sum of
+            absolute values; ``"l2"``: by its length; ``"zscore"``: each column to mean 0 and deviation 1;
+            ``"auto"``: ``"row"`` for a table of counts (most are 0, none negative), else ``"zscore"``.
+        mixing: ``"none"``; ``"power"``: the paper's :math:`\hat A^K X`; ``"ppr"``: personalised PageRank;
+            ``"joined"``: :math:`[X, \hat A X, \ldots, \hat A^K X]` side by side.
         hops: K, and the number of PageRank steps.
         alpha: the restart probability of PageRank.
         norm: ``"sym"`` or ``"row"`` normalised adjacency.

@@ -34,9 +34,7 @@ def plan_embed(job: EmbedJob, data: "Data") -> Plan:
     map_nodes = aim.map_nodes or (SAMPLED_MAP_NODES if nodes > EXACT_MAP_NODES else None)
     if map_nodes is not None and map_nodes < nodes:
         notes.append(f"mAP is the mean over {map_nodes:,} of {nodes:,} nodes")
-    task = Reconstruction(
-        ready, squared=aim.squared, negatives=negatives, map_nodes=map_nodes, seed=job.seed
-    )
+    task = Reconstruction(ready, squared=aim.squared, negatives=negatives, map_nodes=map_nodes, seed=job.seed)
     model = build_model(job, ready)
     model.prepare(ready)
     return Plan(job, ready, model, task, notes)

@@ -1,6 +1,5 @@
 """How much memory a job will take, told before it starts, and a refusal if there is not so much."""
 
-import os
 from pathlib import Path
 
 from gyroformer.errors import UsageError
@@ -36,28 +35,23 @@ def estimate(plan: Plan) -> dict[str, float]:
     return parts | {"total": sum(parts.values())}
 
 
-def available_memory() -> float | None:
-    """Return the bytes that this process may still take, or None where the system does not say."""
-    found = []
-    info = Path("/proc/meminfo")
-    if info.exists():
-        line = next((row for row in info.read_text().splitlines() if row.startswith("MemAvailable")), None)
-        if line:
-            found.append(1024.0 * int(line.split()[1]))
-    elif hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
+def available_memory() -> float:
+    """Return the bytes that this process may still take, by the machine and by its container's limit."""
+    import psutil
+
+    found = [float(psutil.virtual_memory().available)]
     limit = Path("/sys/fs/cgroup/memory.max")
     used = Path("/sys/fs/cgroup/memory.current")
     if limit.exists() and used.exists() and limit.read_text().strip() != "max":
         found.append(float(limit.read_text()) - float(used.read_text()))
-    return min(found) if found else None
+    return min(found)
 
 
 def check_memory(plan: Plan, *, available: float | None = None) -> dict[str, float]:
     """Return the estimate, or refuse the job with the number and what would make it smaller."""
     parts = estimate(plan)
     room = available_memory() if available is None else available
-    if room is None or parts["total"] <= room:
+    if parts["total"] <= room:
         return parts
     largest = max((name for name in parts if name != "total"), key=lambda name: parts[name])
     remedy = {

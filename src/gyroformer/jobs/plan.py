@@ -59,7 +59,7 @@ def build_model(job: JobSettings, data: "Data", classes: int | None = None) -> G
     in_features = 0 if data.x is None else data.x.size(1)
     num_nodes = None if in_features else int(data.num_nodes or 0)
     torch.manual_seed(job.seed)
-    model = build(in_features, num_nodes=num_nodes, classes=classes, **options)  # type: ignore[call-arg]
+    model = build(in_features, num_nodes=num_nodes, classes=classes, **options)
     return model.to(device=job.device, dtype=getattr(torch, job.dtype))
 
 

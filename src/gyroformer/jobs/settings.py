@@ -9,6 +9,7 @@ from gyroformer.graphs.features import FeatureSettings
 from gyroformer.recipes import read_recipe, usual_recipe
 from gyroformer.train.settings import TrainSettings
 
+
 @dc.dataclass(frozen=True, kw_only=True)
 class GraphSettings:
     """Which graph.
@@ -107,8 +108,8 @@ class JobSettings:
     recipe: str = "default"
     graph: GraphSettings = GraphSettings()
     model: ModelSettings = ModelSettings()
-    features: FeatureSettings = FeatureSettings()
-    training: TrainSettings = TrainSettings()
+    features: FeatureSettings = dc.field(default_factory=FeatureSettings)
+    training: TrainSettings = dc.field(default_factory=TrainSettings)
     seed: int = 0
     device: str = "cpu"
     dtype: Literal["float32", "float64"] = "float32"

@@ -25,7 +25,9 @@ class ModelSpec:
 
 
 MODELS: dict[str, ModelSpec] = {
-    "fpst": ModelSpec(FPST, "fully product-stereographic Transformer: a learned curvature for each head", tokens=True),
+    "fpst": ModelSpec(
+        FPST, "fully product-stereographic Transformer: a learned curvature for each head", tokens=True
+    ),
     "tokengt": ModelSpec(TokenGT, "its flat twin: the same tokens, an ordinary Transformer", tokens=True),
 }
 

@@ -1,5 +1,6 @@
 """Node classification: cross-entropy on some nodes, chosen on others, tested on the rest."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
@@ -42,7 +43,7 @@ class NodeClassification:
         right = (scores[nodes].argmax(-1) == self.y[nodes]).double().mean()
         return {"val_f1": 100 * float(right), "val_loss": float(self._entropy(scores, nodes))}
 
-    def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
+    def rank(self, metrics: Mapping[str, float]) -> tuple[float, ...]:
         """Return validation F1 and, for ties, the lower validation loss."""
         return (metrics["val_f1"], -metrics["val_loss"])
 

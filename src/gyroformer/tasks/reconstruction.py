@@ -8,6 +8,7 @@ without that term the loss has no lower bound. In other words
 .. math:: L = \sum_{(u,v) \in E} d(u,v)^2 + \sum_u \deg(u) \log S_u .
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
@@ -78,7 +79,7 @@ class Reconstruction:
         found = mean_average_precision(positions.squared_dist_rows, self.neighbours, nodes=self.map_nodes)
         return {"map": 100 * found}
 
-    def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
+    def rank(self, metrics: Mapping[str, float]) -> tuple[float, ...]:
         """Return nothing: the last state counts, for there is no validation to choose by."""
         return ()
 

@@ -1,0 +1,140 @@
+"""What the commands that train have in common: where the run goes, the course, and the printed result."""
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from gyroformer.cli.job_options import JobOptions, job_values
+from gyroformer.cli.options import print_json, set_threads
+from gyroformer.errors import Interrupted
+
+if TYPE_CHECKING:
+    from gyroformer.jobs.settings import JobSettings
+
+RUNS = Path("runs")
+
+
+def run_command(
+    task: str, graph: str, options: JobOptions, own: Mapping[str, Any], shown: Mapping[str, str]
+) -> None:
+    """Run a job as the options say and print its result.
+
+    Args:
+        task: the job's task.
+        graph: what the user gave as the graph.
+        options: the shared options.
+        own: further settings, nested like a job's.
+        shown: figures to print, key to name; the first is the one that counts.
+    """
+    from gyroformer.config import merged
+    from gyroformer.jobs.settings import make_job
+
+    set_threads(options.threads)
+    values = merged(job_values(options), {"graph": {"source": graph}, **own})
+    job = make_job(task, recipe=options.recipe, dataset=graph, **values)
+    out = options.out or _default_folder(task, graph, options)
+    try:
+        results = _one(job, out, options) if options.seeds == 1 else _many(job, out, options, shown)
+    except Interrupted as stop:
+        typer.echo(f"stopped after epoch {stop.epoch}; to go on:\n  {_resume_command(out)}", err=True)
+        raise typer.Exit(stop.exit_code) from None
+    if options.as_json:
+        print_json({**results, "run": str(out)})
+    else:
+        _print(results, shown, out)
+
+
+def _one(job: "JobSettings", out: Path, options: JobOptions) -> dict[str, Any]:
+    from gyroformer.cli.training_bar import training_bar
+    from gyroformer.jobs.run import run_job
+
+    with training_bar() as listen:
+        done = run_job(
+            job, out=out, resume=options.resume, listen=listen, ignore_memory=options.ignore_memory
+        )
+    return done.results
+
+
+def _many(job: "JobSettings", out: Path, options: JobOptions, shown: Mapping[str, str]) -> dict[str, Any]:
+    """Run all seeds; the result has the keys of one run, with means as values."""
+    from gyroformer.jobs.seeds import run_seeds
+
+    key, name = next(iter(shown.items()))
+
+    def tell(seed: int, results: dict[str, Any]) -> None:
+        typer.echo(f"seed {seed}: {name} {results[key]:.2f} ({results['seconds']:.0f} s)", err=True)
+
+    found = run_seeds(
+        job, options.seeds, out=out, resume=options.resume, tell=tell, ignore_memory=options.ignore_memory
+    )
+    last = found["runs"][-1]
+    return {**last, **found["mean"], **found}
+
+
+def _default_folder(task: str, graph: str, options: JobOptions) -> Path:
+    """Return ``runs/GRAPH-TASK-MODEL``, with a number if that is taken and not to be resumed."""
+    stem = f"{Path(graph).name.split('.')[0]}-{task}-{options.model}"
+    first = RUNS / stem
+    if options.resume or not first.exists():
+        return first
+    number = 2
+    while (RUNS / f"{stem}-{number}").exists():
+        number += 1
+    return RUNS / f"{stem}-{number}"
+
+
+def _resume_command(out: Path) -> str:
+    """Return the command that was typed, as one that continues it."""
+    words = ["gyroformer", *sys.argv[1:]]
+    if not any(word == "--out" or word.startswith("--out=") for word in words):
+        words += ["--out", str(out)]
+    if "--resume" not in words:
+        words.append("--resume")
+    return shlex.join(words)
+
+
+def _print(results: dict[str, Any], shown: Mapping[str, str], out: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    spread = results.get("interval", {})
+    for place, (key, name) in enumerate(shown.items()):
+        half = spread.get(key)
+        value = f"{results[key]:.2f}" + (f" ± {half:.2f}" if half is not None else "")
+        table.add_row(name, f"[bold]{value}[/bold]" if place == 0 else value)
+    runs = len(results.get("runs", [])) or 1
+    table.add_row("graph", f"{results['graph']}: {results['nodes']:,} nodes, {results['edges']:,} edges")
+    if isinstance(results.get("split"), dict):
+        table.add_row("split", _split_line(results["split"], runs))
+    table.add_row(
+        "model", f"{results['model']}, {results['parameters']:,} parameters, recipe {results['recipe']}"
+    )
+    table.add_row("curvatures", _curvatures(results["curvatures"]) + (" (last run)" if runs > 1 else ""))
+    early = f", best at {results['best_epoch']}" if results["best_epoch"] != results["epochs"] else ""
+    table.add_row("training", f"{results['epochs']:,} epochs{early}, {results['seconds']:.1f} s")
+    if results["rate_lowered"]:
+        table.add_row("note", "a step was not finite: the rates were lowered once")
+    if runs > 1:
+        table.add_row("runs", f"{runs}; ± is half the 95 % interval of the mean (Student's t)")
+    table.add_row("run folder", str(out))
+    Console().print(table)
+
+
+def _split_line(split: dict[str, Any], runs: int) -> str:
+    sizes = f"{split['train']}/{split['val']}/{split['test']} train/validation/test"
+    which = next((f", {key} {split[key]}" for key in ("seed", "index") if split[key] is not None), "")
+    if runs > 1 and which:
+        which = ", another in each run"
+    leak = f"; LEAKS: {split['leaks']} test nodes are training nodes" if split["leaks"] else ""
+    return f"{split['name']}{which}: {sizes}{leak}"
+
+
+def _curvatures(layers: list[list[float]]) -> str:
+    if not layers:
+        return "none: the space is flat"
+    return "; ".join(" ".join(f"{k:+.3f}" for k in heads) for heads in layers)

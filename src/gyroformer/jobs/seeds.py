@@ -1,0 +1,72 @@
+"""The same job with several seeds, and what its figures say together."""
+
+import dataclasses as dc
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gyroformer.durable import write_durably
+from gyroformer.jobs.run import Finished, run_job
+from gyroformer.jobs.settings import JobSettings
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+SUMMARY = "seeds.json"
+
+
+def run_seeds(
+    job: JobSettings,
+    seeds: int,
+    *,
+    data: "Data | None" = None,
+    out: Path,
+    resume: bool = False,
+    tell: Callable[[int, dict[str, Any]], None] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Run ``job`` with ``seeds`` consecutive seeds, each in a folder of its own under ``out``.
+
+    Returns:
+        ``runs``: the results of each; and for every figure its ``mean`` and the half width of its 95 %
+        ``interval``. They are written to ``seeds.json`` too, the runs that are done as they come.
+    """
+    runs: list[dict[str, Any]] = []
+    for seed in range(job.seed, job.seed + seeds):
+        one: Finished = run_job(
+            dc.replace(job, seed=seed), data=data, out=out / f"seed-{seed}", resume=resume, **options
+        )
+        runs.append(one.results)
+        write_durably(out / SUMMARY, (json.dumps(summary(runs), indent=2) + "\n").encode())
+        if tell is not None:
+            tell(seed, one.results)
+    return summary(runs)
+
+
+def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the runs with the mean and the 95 % interval of each figure that is a number in all of them."""
+    figures = [
+        key
+        for key, value in runs[0].items()
+        if isinstance(value, float) and all(isinstance(run.get(key), float) for run in runs)
+    ]
+    spread = {key: interval([run[key] for run in runs]) for key in figures}
+    return {
+        "runs": runs,
+        "mean": {key: mean for key, (mean, _) in spread.items()},
+        "interval": {key: half for key, (_, half) in spread.items()},
+    }
+
+
+def interval(values: list[float]) -> tuple[float, float | None]:
+    """Return the mean and the half width of its 95 % interval by Student's t; None for a single value."""
+    from scipy.stats import t
+
+    count = len(values)
+    mean = sum(values) / count
+    if count < 2:
+        return mean, None
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1))
+    return mean, float(t.ppf(0.975, count - 1)) * deviation / math.sqrt(count)
