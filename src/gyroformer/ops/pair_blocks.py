@@ -9,7 +9,7 @@ With :math:`\delta = C_v P_u - C_u P_v`, :math:`q = |\delta|^2`, :math:`z = \kap
 
 and with weights :math:`a_{uv} = \partial L/\partial q_{uv}` the gradients are products of matrices, such as
 :math:`\partial L/\partial P_u = 2 P_u \sum_v a C_v^2 - 2 C_u \sum_v a C_v P_v`. Only one block's pairs exist at a
-time. All steps can be differentiated again, at the cost of keeping them.
+time. The eager form can be differentiated again, at the cost of keeping them all.
 
 Shapes inside this file: sines ``(H, d, N)``, cosines ``(H, N)``, curvatures ``(H,)``; blocks ``(H, R, N)``.
 """
@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from gyroformer.errors import UsageError
+from gyroformer.geometry.precision import wide_dtype
 from gyroformer.geometry.trig import ARCSINE_RADIUS, arsin_ratio, safe_sqrt
 from gyroformer.ops.neighbours import Neighbours
 
@@ -71,7 +73,6 @@ def row_gradients(
         squared: as in :func:`gyroformer.ops.pairs.log_partition`.
         grad: gradient in each row's sum, ``(R,)``.
     """
-    (p, c), (others_p, others_c) = mine, others
     q, ratio, exponent = _exponent(mine, others, k, squared)
     weight = torch.where(keep, -grad[:, None] * torch.exp(-exponent), 0.0)
     if not squared:
@@ -82,9 +83,11 @@ def row_gradients(
     inside = z < 1
     secant = torch.where(inside, (1 - torch.where(inside, z, 0.0)).rsqrt(), ratio)
     by_k = torch.where(inside, 4 * q * q * ratio * _difference_over_z(z, secant, ratio), 0.0)
-    twice = 8 * weight * ratio * secant
-    if not torch.is_grad_enabled():  # q² is flat at 0: without this the products below leave rounding there
-        twice = torch.where(q > 0, twice, 0.0)
+    slope = (weight * by_k).sum((1, 2))
+    # the sums below cancel where points are close and far from the origin: they are formed in double precision
+    wide = wide_dtype(q.dtype, q.device)
+    p, c, others_p, others_c = (t.to(wide) for t in (*mine, *others))
+    twice = (8 * weight * ratio * secant).to(wide)
     to_others, to_mine = twice * c[:, :, None], twice * others_c[:, None]
     drawn_p = others_p @ to_mine.mT  # Σ_v 2a C_v P_v, (H, d, R)
     drawn_others = p @ to_others  # Σ_u 2a C_u P_u, (H, d, N)
@@ -93,7 +96,7 @@ def row_gradients(
     square, others_square = p.square().sum(1), others_p.square().sum(1)
     mine_cosine = c * (twice @ others_square[:, :, None]).squeeze(-1) - (p * drawn_p).sum(1)
     others_cosine = others_c * (square[:, None] @ twice).squeeze(1) - (others_p * drawn_others).sum(1)
-    return mine_sine, mine_cosine, others_sine, others_cosine, (weight * by_k).sum((1, 2))
+    return mine_sine, mine_cosine, others_sine, others_cosine, slope
 
 
 def _difference_over_z(z: Tensor, secant: Tensor, ratio: Tensor) -> Tensor:
@@ -146,18 +149,27 @@ class PairSums(torch.autograd.Function):
         """Sum block by block."""
         ctx.save_for_backward(sine, cosine, k)
         ctx.what = what
+        sine, cosine, k = sine.detach(), cosine.detach(), k.detach()
         points, others = _laid_out(sine, cosine, what.columns)
         sums = _functions(what.compiled)[0]
         parts = [
             sums(_rows(points, rows), others, k, keep, what.squared)
             for rows, keep in what.blocks(sine.shape[1])
         ]
-        return torch.cat(parts)
+        # an infinite coordinate would pass for a point far away
+        return torch.cat(parts) + sum((0 * t).sum() for t in (sine, cosine, k))
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # type: ignore[no-untyped-def, override]
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # type: ignore[no-untyped-def]
         """Form every block again and add up its gradient."""
         (sine, cosine, k), what = ctx.saved_tensors, ctx.what
+        if what.compiled:
+            if torch.is_grad_enabled():
+                raise UsageError(
+                    "the compiled form of log_partition has no second derivative: use form='eager' where you "
+                    "need one"
+                )
+            sine, cosine, k = sine.detach(), cosine.detach(), k.detach()
         points, others = _laid_out(sine, cosine, what.columns)
         gradients = _functions(what.compiled)[1]
         mine: list[tuple[Tensor, Tensor]] = []
@@ -170,8 +182,12 @@ class PairSums(torch.autograd.Function):
         if what.columns is None:
             by_p, by_c = by_p + total[0], by_c + total[1]
         else:
-            by_p, by_c = by_p.index_add(-1, what.columns, total[0]), by_c.index_add(-1, what.columns, total[1])
-        return by_p.permute(2, 0, 1), by_c.mT.unsqueeze(-1), total[2], None
+            by_p, by_c = (
+                by_p.index_add(-1, what.columns, total[0]),
+                by_c.index_add(-1, what.columns, total[1]),
+            )
+        by_sine, by_cosine = by_p.permute(2, 0, 1), by_c.mT.unsqueeze(-1)
+        return by_sine.to(sine.dtype), by_cosine.to(cosine.dtype), total[2], None
 
 
 def _laid_out(sine: Tensor, cosine: Tensor, columns: Tensor | None) -> tuple[Points, Points]:
