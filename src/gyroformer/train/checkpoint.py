@@ -100,7 +100,8 @@ class CheckpointFolder:
                 part.unlink(missing_ok=True)
                 tensors_file.unlink(missing_ok=True)
             raise error if isinstance(error, OSError) else OSError(str(error)) from error
-        for epoch in self.epochs()[KEPT:]:
+        # after going back, the one just written is not the newest
+        for epoch in [other for other in self.epochs() if other != checkpoint.epoch][KEPT - 1 :]:
             self.remove(epoch)
 
     def remove(self, epoch: int) -> None:
