@@ -108,6 +108,15 @@ def test_if_none_is_whole_it_says_what_to_delete(stopped):
     assert train(stopped)[1].epochs == 12
 
 
+def test_what_a_killed_process_left_is_removed(stopped):
+    folder = stopped / "checkpoints"
+    before = sorted(folder.iterdir())
+    for name in ("epoch-000013.safetensors.part", "epoch-000013.safetensors", "epoch-000013.json.part"):
+        (folder / name).write_bytes(b"half")
+    train(stopped)
+    assert sorted(folder.iterdir()) == before
+
+
 def test_an_unknown_format_is_refused(tmp_path):
     folder = CheckpointFolder(tmp_path)
     folder.save(checkpoint(3))

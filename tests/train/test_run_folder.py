@@ -92,6 +92,12 @@ def test_two_in_one_process_are_refused_too(tmp_path):
         pass
 
 
+def test_settings_that_json_does_not_know_are_refused(tmp_path):
+    for wrong in (float("nan"), tmp_path):
+        with RunFolder(tmp_path) as run, pytest.raises(UsageError, match="finite values that JSON knows"):
+            run.begin({"value": wrong}, resume=False)
+
+
 def test_begin_comes_first(tmp_path, model, task):
     with RunFolder(tmp_path) as run, pytest.raises(UsageError, match="call begin"):
         fit(model, task, TrainSettings(epochs=1), run=run)
@@ -207,12 +213,21 @@ def test_a_missing_file_is_named(tmp_path, without_sync):
         load_run(tmp_path)
 
 
+def test_unchecked_loading_still_names_what_it_cannot_read(tmp_path, without_sync):
+    train(tmp_path)
+    content = (tmp_path / "embeddings.npz").read_bytes()
+    for damaged in (content[: len(content) // 2], b"", content[:200] + b"?" + content[201:]):
+        (tmp_path / "embeddings.npz").write_bytes(damaged)
+        with pytest.raises(CorruptFileError, match=r"embeddings.npz: cannot be read"):
+            load_run(tmp_path, verify=False)
+
+
 def test_parameters_of_the_task_are_kept_with_the_model(model, tmp_path):
     task = DecodingTask()
     with RunFolder(tmp_path) as run:
         run.begin({}, resume=False)
         outcome = fit(model, task, TrainSettings(epochs=3), run=run)
-        run.finish(model, outcome, {}, {}, [], task=task)
+        run.finish(model, outcome, {}, {}, [])
     found = load_run(tmp_path)
     assert torch.equal(found.task["scale"], task.scale)
     assert gf.FPST.from_pretrained(tmp_path).state_dict().keys() == model.state_dict().keys()

@@ -109,6 +109,14 @@ class CheckpointFolder:
         for file in reversed(self._files(epoch)):
             file.unlink(missing_ok=True)
 
+    def tidy(self) -> None:
+        """Remove what a killed process left half done: parts, and tensors without scalars."""
+        if self.path.is_dir():
+            whole = {file for epoch in self.epochs() for file in self._files(epoch)}
+            for file in self.path.glob("epoch-*"):
+                if file not in whole:
+                    file.unlink(missing_ok=True)
+
     def load(self, epoch: int) -> Checkpoint:
         """Return the checkpoint of ``epoch``; CorruptFileError if it is not whole."""
         from safetensors import SafetensorError
