@@ -129,6 +129,71 @@ def test_what_goes_wrong_inside_a_tangent_method_is_found(model, task, settings,
     assert culprit.head == 1
 
 
+def test_what_goes_wrong_at_the_end_of_a_block_is_the_block_s(model, task, settings, monkeypatch):
+    import gyroformer.nn.block as block
+
+    whole, sums = block.tangent_sum, []
+
+    def spoiled(*args):
+        sums.append(whole(*args).clone())
+        if len(sums) == 2:  # the feed-forward part's, the last of the block
+            sums[-1][0, 0, 0, 0] = math.nan
+        return sums[-1]
+
+    monkeypatch.setattr(block, "tangent_sum", spoiled)
+    culprit = find_culprit(Learner(model, task, settings), lambda: task.loss(model))
+    assert (culprit.kind, culprit.name, culprit.head) == ("the output", "encoder.blocks.0", 0)
+
+
+def test_the_pass_is_repeated_with_the_same_random_numbers(model):
+    class Drawing(ToyTask):
+        drawn = ()
+
+        def loss(self, model):
+            self.drawn = (*self.drawn, torch.rand(()).item())
+            return super().loss(model) * (math.nan if len(self.drawn) in (4, 5) else 1.0)
+
+    task = Drawing()
+    assert fit(model, task, settings_with()).lowered
+    assert task.drawn[3] == task.drawn[4]
+    assert len(set(task.drawn[:4])) == 4
+
+
+def test_a_step_into_infinity_is_not_kept_even_if_the_figures_are_finite(model, caplog, monkeypatch):
+    step, steps = torch.optim.Adam.step, []
+
+    def overflowing(self):
+        step(self)
+        steps.append(self)
+        if len(steps) == 4:
+            model.tokenizer.node_type.data[2] = math.inf
+
+    monkeypatch.setattr(torch.optim.Adam, "step", overflowing)
+
+    class Coarse(ToyTask):
+        def evaluate(self, model):
+            return {"accuracy": super().evaluate(model)["accuracy"]}
+
+        def rank(self, metrics):
+            return (metrics["accuracy"],)
+
+    assert fit(model, Coarse(), settings_with(eval_every=1)).lowered
+    assert "epoch 4: a parameter is not finite; first the value of model.tokenizer.node_type" in caplog.text
+    assert torch.isfinite(model.tokenizer.node_type).all()
+
+
+def test_of_many_bad_gradients_the_last_module_s_comes_first(model, task, settings):
+    learner = Learner(model, task, settings)
+    task.loss(model).backward()
+    for parameter in learner.parameters.values():
+        parameter.grad.fill_(math.nan)
+    assert find_culprit(learner, lambda: task.loss(model)).name.startswith("model.logits.")
+    for name, parameter in model.named_parameters():
+        if name.startswith("logits") or name.endswith("curvature"):  # the logits use the curvature again
+            parameter.grad.zero_()
+    assert find_culprit(learner, lambda: task.loss(model)).name.startswith("model.encoder.blocks.0.ffn.down.")
+
+
 def test_probes_leave_no_trace(model, task, settings):
     before = {name: set(vars(module)) for name, module in model.named_modules()}
     find_culprit(Learner(model, task, settings), lambda: task.loss(model))

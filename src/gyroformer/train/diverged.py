@@ -53,7 +53,7 @@ def find_culprit(learner: Learner, forward: Callable[[], Any]) -> Culprit:
     """Return what made a step go wrong; ``forward`` repeats it, and gradients are those of the failed step."""
     weight = learner.bad_weight()
     if weight is not None:
-        return _with_curvature(learner, Culprit("the parameter", weight))
+        return _with_curvature(learner, Culprit("the value", weight))
     found: list[Culprit] = []
     executed: list[str] = []
 
