@@ -268,13 +268,14 @@ def test_a_figure_that_is_not_finite_counts_too(model, caplog):
     assert "Going back to epoch 3" in caplog.text
 
 
-def test_the_way_back_survives_a_crash(tmp_path, without_sync):
+@pytest.mark.parametrize("wrong", [2, 5])  # back to the very beginning, and to the evaluation of epoch 3
+def test_the_way_back_survives_a_crash(wrong, tmp_path, without_sync):
     """A run that went back, is stopped after any epoch and resumed, has the rows of one that was not stopped."""
 
     def run(folder, *, crash_at=None, already=0):
         torch.manual_seed(0)
         model = toy_model()
-        task = Spoiled(model, {5}, loss_itself())
+        task = Spoiled(model, {wrong}, loss_itself())
         task.count = already
 
         def listen(progress):
