@@ -169,7 +169,7 @@ def _bad_gradient(learner: Learner, executed: list[str]) -> Culprit:
     norms = {name: float(p.grad.norm()) for name, p in learner.parameters.items() if p.grad is not None}
     if not norms:
         return Culprit("a figure", f"the task {learner.task.name!r}, every module's output being finite")
-    return Culprit("the largest gradient, too large for a norm", max(norms, key=lambda name: norms[name]))
+    return Culprit("the gradient (finite, but its norm overflows)", max(norms, key=lambda name: norms[name]))
 
 
 def _with_curvature(learner: Learner, culprit: Culprit) -> Culprit:
