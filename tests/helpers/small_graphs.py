@@ -1,7 +1,47 @@
-"""Graphs made up for tests: small, connected, with labels that the features tell."""
+"""Small graphs with a structure that can be learned, as Data and as files."""
 
+import numpy as np
 import torch
 from torch_geometric.data import Data
+
+from gyroformer.graphs.build import graph_from_edges
+
+
+def blocks_edges(*, groups=4, size=12, inside=0.6, across=0.02, seed=0):
+    """Return the edges of a graph of groups: many inside, few across."""
+    stream = np.random.default_rng(seed)
+    group = np.repeat(np.arange(groups), size)
+    u, v = np.triu_indices(group.size, 1)
+    joined = stream.random(u.size) < np.where(group[u] == group[v], inside, across)
+    return u[joined], v[joined], group
+
+
+def blocks_graph(*, features=0, ids=None, **options):
+    """Return that graph with its groups as labels and, if asked for, noisy features that tell them."""
+    u, v, group = blocks_edges(**options)
+    x = None
+    if features:
+        noise = torch.randn(group.size, features, generator=torch.Generator().manual_seed(1))
+        x = noise + 2 * torch.nn.functional.one_hot(torch.from_numpy(group) % features, features)
+    return graph_from_edges(u, v, num_nodes=group.size, x=x, y=group, ids=ids)
+
+
+def write_blocks(folder, *, prefix="n", **options):
+    """Write edges.csv, features.csv and labels.csv of such a graph; nodes are called n0, n1, ...; return the paths."""
+    data = blocks_graph(features=4, **options)
+    names = [f"{prefix}{i}" for i in range(data.num_nodes)]
+    once = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].mT.tolist()
+    paths = [folder / name for name in ("edges.csv", "features.csv", "labels.csv")]
+    paths[0].write_text("source,target\n" + "".join(f"{names[u]},{names[v]}\n" for u, v in once))
+    rows = [
+        "id,a,b,c,d",
+        *(f"{n},{','.join(map(str, row))}" for n, row in zip(names, data.x.tolist(), strict=True)),
+    ]
+    paths[1].write_text("\n".join(rows) + "\n")
+    words = ["red", "green", "blue", "white"]
+    rows = ["id,label", *(f"{n},{words[label]}" for n, label in zip(names, data.y.tolist(), strict=True))]
+    paths[2].write_text("\n".join(rows) + "\n")
+    return paths
 
 
 def labelled_graph(nodes=40, classes=3, features=6, seed=0):
