@@ -11,8 +11,7 @@ import torch
 
 from gyroformer.config import as_plain
 from gyroformer.jobs.classify import classify_results, plan_classify
-
-# from gyroformer.jobs.embed import embed_results, plan_embed
+from gyroformer.jobs.embed import embed_results, plan_embed
 from gyroformer.jobs.memory import check_memory
 from gyroformer.jobs.plan import Plan, read_graph_of
 from gyroformer.jobs.settings import JobSettings
@@ -36,7 +35,7 @@ class TaskPart:
 
 
 TASK_PARTS: dict[str, TaskPart] = {
-    # "embed": TaskPart(plan_embed, embed_results),
+    "embed": TaskPart(plan_embed, embed_results),
     "classify": TaskPart(plan_classify, classify_results),
 }
 
