@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "FPST": "gyroformer.models",
     "GraphEmbedder": "gyroformer.estimators",
+    "LinkPredictor": "gyroformer.estimators",
     "MODELS": "gyroformer.models",
     "NodeClassifier": "gyroformer.estimators",
     "geometry": "gyroformer.geometry",
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from gyroformer import tokens as tokens
     from gyroformer.data.load import load as load
     from gyroformer.estimators import GraphEmbedder as GraphEmbedder
+    from gyroformer.estimators import LinkPredictor as LinkPredictor
     from gyroformer.estimators import NodeClassifier as NodeClassifier
     from gyroformer.models import FPST as FPST
     from gyroformer.models import MODELS as MODELS

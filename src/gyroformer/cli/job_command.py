@@ -104,6 +104,8 @@ def _print(results: dict[str, Any], shown: Mapping[str, str], out: Path) -> None
     table = Table.grid(padding=(0, 2))
     spread = results.get("interval", {})
     for place, (key, name) in enumerate(shown.items()):
+        if results[key] is None:  # a figure that this graph is too small for
+            continue
         half = spread.get(key)
         value = f"{results[key]:.2f}" + (f" ± {half:.2f}" if half is not None else "")
         table.add_row(name, f"[bold]{value}[/bold]" if place == 0 else value)

@@ -2,5 +2,6 @@
 
 from gyroformer.estimators.classifier import NodeClassifier
 from gyroformer.estimators.embedder import GraphEmbedder
+from gyroformer.estimators.link_predictor import LinkPredictor
 
-__all__ = ["GraphEmbedder", "NodeClassifier"]
+__all__ = ["GraphEmbedder", "LinkPredictor", "NodeClassifier"]

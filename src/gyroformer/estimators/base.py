@@ -12,12 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gyroformer.config import as_plain
+from gyroformer.data.split import Split
 from gyroformer.errors import UsageError
 from gyroformer.estimators.graph_file import read_graph_file, write_graph
 from gyroformer.estimators.inputs import Ids, device_of, graph_of, plain, seed_of, source_of
 from gyroformer.jobs.plan import Plan, read_graph_of, to_device, with_features
 from gyroformer.jobs.run import TASK_PARTS, embedding_arrays, run_job
 from gyroformer.jobs.settings import JobSettings, job_from_plain, make_job
+from gyroformer.models import GraphModel
 from gyroformer.models.pretrained import CONFIG
 from gyroformer.train.finished import METRICS, load_run
 from gyroformer.train.outcome import Outcome, Progress
@@ -114,7 +116,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         assert done.outcome is not None
         self._take(data, done.plan, done.outcome, done.results)
         if self.out is not None:
-            write_graph(Path(self.out), data, self._kept(), getattr(self, "split_", None))
+            self._write_graph(Path(self.out))
         return self
 
     def _take(self, data: "Data", plan: Plan, outcome: Outcome, results: dict[str, Any]) -> None:
@@ -162,7 +164,12 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
                 run.metrics.append(row)
             arrays = embedding_arrays(plan.model, plan.data)
             run.finish(plan.model, self._outcome, self.results_, arrays, plan.data.ids, task=plan.task)
-        write_graph(Path(folder), self.graph_, self._kept(), getattr(self, "split_", None))
+        self._write_graph(Path(folder))
+
+    def _write_graph(self, folder: Path) -> None:
+        split = getattr(self, "split_", None)
+        # a split of edges is drawn again from the seed
+        write_graph(folder, self.graph_, self._kept(), split if isinstance(split, Split) else None)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -193,6 +200,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         planning = {} if split is None else {"split": split}
         with own_random_state(job.device):
             plan = TASK_PARTS[job.task].plan(job, data, **planning)
+        assert isinstance(run.model, GraphModel)
         plan = dc.replace(plan, model=run.model.to(job.device))
         if isinstance(plan.task, torch.nn.Module):
             plan.task.load_state_dict(run.task)

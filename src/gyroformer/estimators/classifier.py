@@ -15,8 +15,9 @@ from gyroformer.data.split import Split
 from gyroformer.errors import DataError, UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
 from gyroformer.estimators.inputs import Ids, Int, array_of, node_places
-from gyroformer.estimators.labels import UNLABELLED, encoded, labels_of_nodes, missing
+from gyroformer.estimators.labels import encoded, labels_of_nodes, missing, own_labels
 from gyroformer.estimators.node_split import given_split, only_labelled, own_masks
+from gyroformer.graphs.check import UNLABELLED
 from gyroformer.jobs.classify import split_of
 from gyroformer.jobs.plan import Plan
 from gyroformer.jobs.settings import ClassifyJob, JobSettings
@@ -147,19 +148,12 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
                     "with the parameter 'graph', X says which nodes to learn from: give no split"
                 )
             return self._fit_nodes(X, y)
-        own = y is None
-        if own:
-            X, y = _without_labels(X)
         data, job = prepared(self, X)
-        ids = Ids(data.ids)
-        names = getattr(data, "label_names", None)
-        if y is None and data.y is not None:
-            y = np.asarray(names)[data.y.numpy()] if names is not None else data.y
+        own = y is None
+        y = own_labels(data) if own else y
         if y is None:
-            raise DataError(
-                "the graph has no labels: give them as y (requires y to be passed, but it is None)"
-            )
-        classes, codes = encoded(labels_of_nodes(y, ids))
+            raise DataError("the graph has no labels: give them as y (requires y to be passed, but it is None)")
+        classes, codes = encoded(labels_of_nodes(y, Ids(data.ids)))
         split = self._split(data, job, codes, own, (train, val))
         return self._fit(data, job, classes, codes, split)
 
@@ -169,8 +163,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
             raise UsageError(
                 "fit requires y to be passed, but the target y is None: give a label for each row"
             )
-        bare, _ = _without_labels(self.graph)
-        data, job = prepared(self, bare)
+        data, job = prepared(self, self.graph)
         nodes = node_places(X, int(data.num_nodes or 0), "X")
         labels = array_of(y)
         if labels.shape != nodes.shape:
@@ -188,6 +181,9 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     def _fit(self, data: "Data", job: JobSettings, classes: NDArray[Any], codes: Int, split: Split) -> Self:
         data = copy.copy(data)
         data.y = torch.from_numpy(codes)
+        # class numbers that are not the labels themselves have names, so that a run folder can tell what they mean
+        numbered = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes)))
+        data.label_names = None if numbered else [str(label) for label in classes]
         self.classes_ = classes
         return self._run(data, job, split=split)
 
@@ -260,7 +256,8 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         elif y is not None:
             truth = labels_of_nodes(y, Ids(self._ready(X).ids))
         elif X is None:
-            truth = np.where(self.graph_.y.numpy() == UNLABELLED, None, self.classes_[self.graph_.y.numpy()])
+            codes = self.graph_.y.numpy()
+            truth = np.where(codes == UNLABELLED, None, self.classes_[codes].astype(object))
             nodes = self.split_.test.numpy() if nodes is None else nodes
         else:
             raise UsageError("score needs y, the labels of the graph")
@@ -288,21 +285,6 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     def _take_plan(self, plan: Plan) -> None:
         assert isinstance(plan.task, NodeClassification)
         self.split_ = plan.task.split
-
-
-def _without_labels(graph: object) -> tuple[object, object]:
-    """Return a ``Data`` without its labels, and these: they may have gaps, which a clean graph has not."""
-    from torch_geometric.data import Data
-
-    if not isinstance(graph, Data) or graph.y is None:
-        return graph, None
-    bare, y = copy.copy(graph), graph.y
-    bare.y = None
-    names = getattr(graph, "label_names", None)
-    if names is None:
-        return bare, y
-    numbers = array_of(y)
-    return bare, np.where(numbers == UNLABELLED, "", np.asarray(names)[numbers])
 
 
 def _accuracy(found: NDArray[Any], truth: NDArray[Any], nodes: object) -> float:

@@ -71,6 +71,7 @@ def read_graph_file(folder: Path) -> tuple["Data", dict[str, "NDArray[Any]"], Sp
         data.y = torch.from_numpy(y)  # may hold −1 for nodes without a label
     split = None
     if "split" in arrays:
-        places = {part: torch.from_numpy(arrays.pop(part)) for part in PARTS}
-        split = Split(nodes=num_nodes, **json.loads(str(arrays.pop("split"))), **places)
+        train, val, test = (torch.from_numpy(arrays.pop(part)) for part in PARTS)
+        about = json.loads(str(arrays.pop("split")))
+        split = Split(nodes=num_nodes, train=train, val=val, test=test, **about)
     return data, arrays, split

@@ -1,15 +1,25 @@
 """Labels as users have them, numbers or words with gaps, to class numbers and back."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyroformer.errors import DataError, UsageError
 from gyroformer.estimators.inputs import Ids, Int, array_of
+from gyroformer.graphs.check import UNLABELLED
 
-UNLABELLED = -1
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+def own_labels(data: "Data") -> NDArray[Any] | None:
+    """Return the labels that a graph carries, by their names if it has these; None if it has no labels."""
+    if data.y is None:
+        return None
+    numbers, names = array_of(data.y), getattr(data, "label_names", None)
+    return numbers if names is None else np.where(numbers == UNLABELLED, "", np.asarray(names)[numbers])
 
 
 def labels_of_nodes(y: object, ids: Ids) -> NDArray[Any]:

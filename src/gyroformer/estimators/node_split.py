@@ -8,7 +8,7 @@ import torch
 from gyroformer.data.split import PARTS, Split
 from gyroformer.errors import DataError, UsageError
 from gyroformer.estimators.inputs import Int, node_places
-from gyroformer.estimators.labels import UNLABELLED
+from gyroformer.graphs.check import UNLABELLED
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -56,8 +56,8 @@ def only_labelled(split: Split, codes: Int) -> Split:
         raise UsageError(f"the split is of {split.nodes} nodes, but the graph has {len(codes)}")
     if all((codes[getattr(split, part).numpy()] != UNLABELLED).all() for part in PARTS):
         return split
-    kept = {part: torch.from_numpy(_labelled(getattr(split, part).numpy(), codes)) for part in PARTS}
-    return Split(name="given", nodes=split.nodes, dataset=split.dataset, **kept)
+    train, val, test = (torch.from_numpy(_labelled(getattr(split, part).numpy(), codes)) for part in PARTS)
+    return Split(name="given", nodes=split.nodes, dataset=split.dataset, train=train, val=val, test=test)
 
 
 def held_out(train: Int, codes: Int, fraction: float, seed: int) -> tuple[Int, Int]:

@@ -12,6 +12,7 @@ import torch
 from gyroformer.config import as_plain
 from gyroformer.jobs.classify import classify_results, plan_classify
 from gyroformer.jobs.embed import embed_results, plan_embed
+from gyroformer.jobs.link import link_results, plan_link
 from gyroformer.jobs.memory import check_memory
 from gyroformer.jobs.plan import Plan, read_graph_of
 from gyroformer.jobs.settings import JobSettings
@@ -37,6 +38,7 @@ class TaskPart:
 TASK_PARTS: dict[str, TaskPart] = {
     "embed": TaskPart(plan_embed, embed_results),
     "classify": TaskPart(plan_classify, classify_results),
+    "link": TaskPart(plan_link, link_results),
 }
 
 
@@ -88,7 +90,8 @@ def run_job(
         plan = _planned(job, data, ignore_memory, planning)
         outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen)
         results = _results(plan, outcome)
-        run.finish(plan.model, outcome, results, embedding_arrays(plan.model, plan.data), plan.data.ids)
+        arrays = embedding_arrays(plan.model, plan.data)
+        run.finish(plan.model, outcome, results, arrays, plan.data.ids, task=plan.task)
         return Finished(results, plan, outcome)
 
 

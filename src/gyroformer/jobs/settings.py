@@ -76,13 +76,19 @@ class LinkObjective:
     """What ``link`` is to reach.
 
     Attributes:
-        decoder: ``"fermi-dirac"`` probabilities of edges, or ``"distance"``: closer is likelier.
+        decoder: probabilities of edges from squared distances, ``"fermi-dirac"``, or plain ones, ``"distance"``.
+        radius: the decoder's radius.
+        temperature: its temperature.
+        learn_decoder: whether training changes the two.
         val_share: share of the edges held out to choose by.
         test_share: share of the edges held out to test on.
         split_seed: which draw; None: the job's seed.
     """
 
     decoder: Literal["fermi-dirac", "distance"] = "fermi-dirac"
+    radius: float = 2.0
+    temperature: float = 1.0
+    learn_decoder: bool = False
     val_share: float = 0.05
     test_share: float = 0.10
     split_seed: int | None = None

@@ -1,0 +1,128 @@
+"""A division of a graph's edges into those that a model sees and those it has to find."""
+
+import dataclasses as dc
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gyroformer.errors import DataError, UsageError
+from gyroformer.graphs.non_edges import NonEdges, pair_numbers, undirected_edges
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+PARTS = ("train", "val", "test", "val_non", "test_non")
+#: what a graph may carry into training beside its edges; anything else may have been computed from all edges
+CARRIED = ("x", "y", "ids", "name", "label_names", "summary")
+#: attributes of edges, of which those of training edges are carried
+EDGE_VALUES = ("edge_weight", "edge_attr")
+
+
+@dc.dataclass(frozen=True, kw_only=True, eq=False)
+class LinkSplit:
+    """Which edges are learned from, chosen on and tested on, with as many non-edges for the latter two.
+
+    Every part is ``(2, M)`` with ``u < v``.
+
+    Attributes:
+        nodes: number of nodes of the graph.
+        seed: seed of the draw.
+        train: edges that the model sees, sorted.
+        val: edges to choose by.
+        test: edges to test on.
+        val_non: pairs that are no edge of the whole graph, to choose by.
+        test_non: others, to test on.
+    """
+
+    nodes: int
+    seed: int
+    train: Tensor
+    val: Tensor
+    test: Tensor
+    val_non: Tensor
+    test_non: Tensor
+
+    @property
+    def sha256(self) -> str:
+        """Sum over all parts, in hexadecimal; the order of the pairs of a part does not matter."""
+        digest = hashlib.sha256(f"gyroformer link split 1 {self.nodes}".encode())
+        for part in PARTS:
+            numbers = pair_numbers(getattr(self, part)).sort().values.numpy().astype("<i8")
+            digest.update(f" {part} {numbers.size} ".encode())
+            digest.update(numbers.tobytes())
+        return digest.hexdigest()
+
+    def training_graph(self, data: "Data") -> "Data":
+        """Return the graph that has only the training edges.
+
+        Beside them it carries node features, labels and ids. Whatever else ``data`` holds (eigenvectors, tokens) may
+        come from all edges, and is left out. Edges keep their order, direction, weights and features.
+        """
+        from torch_geometric.data import Data
+
+        edge_index = data.edge_index
+        seen = torch.isin(pair_numbers(edge_index), pair_numbers(self.train)) & (
+            edge_index[0] != edge_index[1]
+        )
+        kept: dict[str, Any] = {key: data[key] for key in CARRIED if key in data}
+        kept |= {key: data[key][seen] for key in EDGE_VALUES if key in data}
+        return Data(edge_index=edge_index[:, seen], num_nodes=self.nodes, **kept)
+
+    def about(self) -> dict[str, Any]:
+        """Return the seed, the sizes and the sum, for ``results.json``."""
+        sizes = {part: getattr(self, part).size(1) for part in PARTS}
+        return {"name": "edges", "seed": self.seed, "index": None, **sizes, "sha256": self.sha256, "leaks": 0}
+
+
+def draw_link_split(
+    data: "Data", *, val_share: float = 0.05, test_share: float = 0.10, seed: int = 0
+) -> LinkSplit:
+    """Draw a division of the undirected edges of ``data``.
+
+    The draw has a generator of its own: it depends on the graph and the seed alone and disturbs no other.
+
+    Args:
+        data: a graph; directions, repetitions and self-loops do not matter.
+        val_share: share of the edges to choose by, at least one edge.
+        test_share: share of the edges to test on, at least one edge.
+        seed: which draw.
+
+    Raises:
+        DataError: the graph has too few edges, or too few non-edges, for such parts.
+    """
+    if not (val_share > 0 and test_share > 0 and val_share + test_share < 1):
+        raise UsageError(
+            f"the shares held out must be positive and together below 1, got {val_share} and {test_share}"
+        )
+    if not 0 <= seed < 2**32:
+        raise UsageError(f"the seed of a split must be from 0 to 2**32 - 1, got {seed}")
+    nodes = int(data.num_nodes or 0)
+    edges = undirected_edges(data.edge_index, nodes)
+    count = edges.size(1)
+    val, test = (max(1, int(share * count + 0.5)) for share in (val_share, test_share))
+    if count - val - test < 1:
+        raise DataError(
+            f"the graph has {count} edges: too few to hold out {val} for validation and {test} for the test; "
+            "links can be learned on a larger graph only"
+        )
+    non_edges = NonEdges(edges, nodes)
+    if non_edges.count < val + test:
+        raise DataError(
+            f"the graph has {non_edges.count} pairs of nodes without an edge, {val + test} are needed beside the "
+            f"held-out edges: hold out smaller shares (now {val_share} and {test_share})"
+        )
+    stream = np.random.Generator(np.random.PCG64(seed))
+    order = torch.from_numpy(stream.permutation(count))
+    others = non_edges.at(torch.from_numpy(stream.choice(non_edges.count, val + test, replace=False)))
+    return LinkSplit(
+        nodes=nodes,
+        seed=seed,
+        train=edges[:, order[val + test :].sort().values],
+        val=edges[:, order[:val]],
+        test=edges[:, order[val : val + test]],
+        val_non=others[:, :val],
+        test_non=others[:, val:],
+    )
