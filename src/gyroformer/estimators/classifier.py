@@ -152,7 +152,9 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         own = y is None
         y = own_labels(data) if own else y
         if y is None:
-            raise DataError("the graph has no labels: give them as y (requires y to be passed, but it is None)")
+            raise DataError(
+                "the graph has no labels: give them as y (requires y to be passed, but it is None)"
+            )
         classes, codes = encoded(labels_of_nodes(y, Ids(data.ids)))
         split = self._split(data, job, codes, own, (train, val))
         return self._fit(data, job, classes, codes, split)
@@ -182,8 +184,10 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         data = copy.copy(data)
         data.y = torch.from_numpy(codes)
         # class numbers that are not the labels themselves have names, so that a run folder can tell what they mean
-        numbered = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes)))
-        data.label_names = None if numbered else [str(label) for label in classes]
+        if "label_names" in data:
+            del data.label_names
+        if classes.dtype.kind not in "iu" or not np.array_equal(classes, np.arange(len(classes))):
+            data.label_names = [str(label) for label in classes]
         self.classes_ = classes
         return self._run(data, job, split=split)
 
@@ -257,7 +261,8 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
             truth = labels_of_nodes(y, Ids(self._ready(X).ids))
         elif X is None:
             codes = self.graph_.y.numpy()
-            truth = np.where(codes == UNLABELLED, None, self.classes_[codes].astype(object))
+            truth = self.classes_[codes].astype(object)
+            truth[codes == UNLABELLED] = None
             nodes = self.split_.test.numpy() if nodes is None else nodes
         else:
             raise UsageError("score needs y, the labels of the graph")

@@ -52,7 +52,7 @@ def encoded(labels: NDArray[Any]) -> tuple[NDArray[Any], Int]:
         raise UsageError("Unknown label type: continuous numbers are no classes; give integers or text")
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) < 2:
-        found = f"all labels are {classes[0]!r}" if len(classes) else "no node has a label"
+        found = f"all labels are {classes[0]}, 1 class" if len(classes) else "no node has a label"
         raise DataError(f"{found}: nothing can be learned with fewer than 2 classes")
     numbers = np.full(len(labels), UNLABELLED, dtype=np.int64)
     numbers[known] = codes

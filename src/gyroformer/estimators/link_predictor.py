@@ -168,7 +168,9 @@ class LinkPredictor(GraphEstimator):
             raise UsageError("score needs y: 1 for each pair that is an edge, else 0")
         truth = array_of(y)
         if not set(np.unique(truth).tolist()) == {0, 1}:
-            raise UsageError("y must hold ones for edges and zeros for pairs that are none, both at least once")
+            raise UsageError(
+                "y must hold ones for edges and zeros for pairs that are none, both at least once"
+            )
         return float(roc_auc_score(truth, self.decision_function(pairs)))
 
     def _places(self, pairs: Any) -> torch.Tensor:
