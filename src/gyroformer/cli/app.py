@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand
 
 import gyroformer
 from gyroformer.cli.bench import bench
@@ -21,6 +22,8 @@ from gyroformer.cli.demo import demo
 from gyroformer.cli.doctor import doctor
 from gyroformer.cli.embed import embed
 from gyroformer.cli.link import link
+from gyroformer.cli.pair_option import PairCommand
+from gyroformer.cli.predict import predict
 from gyroformer.cli.resume_command import resume_command
 from gyroformer.errors import GyroformerError, Interrupted
 
@@ -29,6 +32,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     embed,
     classify,
     link,
+    predict,
     datasets,
     curvature,
     bench,
@@ -70,8 +74,11 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+#: commands that read their words in a way of their own
+CLASSES: dict[Callable[..., None], type[TyperCommand]] = {predict: PairCommand}
+
 for _command in COMMANDS:
-    app.command()(guarded(_command))
+    app.command(cls=CLASSES.get(_command))(guarded(_command))
 
 
 def _print_version(asked: bool) -> None:

@@ -49,6 +49,7 @@ def classify_results(plan: Plan, metrics: dict[str, float]) -> dict[str, Any]:
     return {
         **task.test(plan.model),
         **metrics,
+        "label_names": plan.data.label_names if "label_names" in plan.data else None,
         "split": {
             "name": split.name,
             "seed": split.seed,

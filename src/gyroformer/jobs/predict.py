@@ -1,0 +1,127 @@
+"""What a trained model says of a graph: labels, distances, nearest nodes, likely edges.
+
+Each answer is a table: a name, columns, and rows of plain values.
+"""
+
+import dataclasses as dc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gyroformer.errors import DataError, UsageError
+from gyroformer.jobs.restore import Restored
+from gyroformer.ops.nearest import nearest_nodes, nearest_pairs
+from gyroformer.tasks.decoders import plain_distance
+
+#: what is answered when nothing is asked: so many nearest nodes, and so many new edges
+FEW_NEAREST, FEW_EDGES = 5, 10
+
+
+@dc.dataclass(frozen=True)
+class Answer:
+    """A table.
+
+    Attributes:
+        name: what was asked.
+        columns: their names.
+        rows: plain values, one for each column.
+        nodes: the numbers of the nodes that the rows are about, if it is about nodes.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    nodes: list[int] | None = None
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows as dictionaries."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+def labels(run: Restored, nodes: Tensor) -> Answer:
+    """Return the likeliest class of each of ``nodes``, its probability, and those of all classes."""
+    if run.model.classes is None:
+        raise UsageError(f"--labels needs a classify run; this one is of the task {run.job.task!r}")
+    with torch.no_grad():
+        probability = run.model.scores(run.data).softmax(-1)[nodes]
+    names = run.label_names or [str(number) for number in range(run.model.classes)]
+    found = probability.max(-1)
+    best, likely, all_of = found.indices.tolist(), found.values.tolist(), probability.tolist()
+    rows = [
+        (run.data.ids[node], names[label], share, *shares)
+        for node, label, share, shares in zip(nodes.tolist(), best, likely, all_of, strict=True)
+    ]
+    columns = ("node", "label", "probability", *(f"P({name})" for name in names))
+    return Answer("labels", columns, rows, nodes.tolist())
+
+
+def nearest(run: Restored, nodes: Tensor, count: int) -> Answer:
+    """Return the ``count`` nodes nearest to each of ``nodes``, with their distances."""
+    columns, squared = nearest_nodes(run.positions(), nodes, count)
+    far, ids = plain_distance(squared).tolist(), run.data.ids
+    rows = [
+        (ids[node], rank + 1, ids[other], far[row][rank])
+        for row, (node, others) in enumerate(zip(nodes.tolist(), columns.tolist(), strict=True))
+        for rank, other in enumerate(others)
+    ]
+    return Answer("nearest", ("node", "rank", "neighbour", "distance"), rows, nodes.tolist())
+
+
+def distances(run: Restored, pairs: Sequence[tuple[str, str]]) -> Answer:
+    """Return the distance of each pair of ids and, of a link run, the probability of an edge."""
+    ends = [run.places([pair[side] for pair in pairs]) for side in (0, 1)]
+    squared = run.positions().pair_squared_dist(*ends)
+    return _pairs(run, "distances", torch.stack(ends), squared)
+
+
+def new_edges(run: Restored, count: int) -> Answer:
+    """Return the pairs without an edge that are nearest, in a link run the likeliest, first."""
+    return _pairs(run, "new_edges", *nearest_pairs(run.positions(), run.joined, count))
+
+
+def _pairs(run: Restored, name: str, pairs: Tensor, squared: Tensor) -> Answer:
+    ids = run.data.ids
+    far: list[list[Any]] = [[ids[node] for node in side] for side in pairs.tolist()]
+    far.append(plain_distance(squared).tolist())
+    if run.decoder is not None:
+        with torch.no_grad():
+            far.append(run.decoder(squared).sigmoid().tolist())
+    columns = ("source", "target", "distance", "probability")[: len(far)]
+    return Answer(name, columns, list(zip(*far, strict=True)))
+
+
+def usual_answer(run: Restored, nodes: Tensor) -> Answer:
+    """Return what a run of its task is for: labels, new edges or nearest nodes."""
+    answers: dict[str, Callable[[], Answer]] = {
+        "classify": lambda: labels(run, nodes),
+        "link": lambda: new_edges(run, FEW_EDGES),
+        "embed": lambda: nearest(run, nodes, FEW_NEAREST),
+    }
+    return answers[run.job.task]()
+
+
+def read_pairs(path: Path) -> list[tuple[str, str]]:
+    """Return the pairs of ids in a file: two a line, between blanks, a tab, a comma or a semicolon.
+
+    Empty lines and lines that begin with ``#`` are passed over.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read as text ({error})") from None
+    pairs = []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        mark = next((mark for mark in "\t,;" if mark in text), None)
+        ends = [end.strip() for end in text.split(mark)]
+        if len(ends) != 2 or not all(ends):
+            raise DataError(f"{path}:{number}: expected two ids, found {len(ends)}: {text!r}")
+        pairs.append((ends[0], ends[1]))
+    if not pairs:
+        raise DataError(f"{path}: no pair of ids in it")
+    return pairs

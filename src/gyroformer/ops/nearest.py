@@ -1,0 +1,87 @@
+"""The nearest nodes of a node, and the nearest pairs of all, from blocks of distances.
+
+A block of rows of the distance matrix exists at a time, never the whole.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from gyroformer.graphs.adjacency import Csr
+from gyroformer.ops.positions import Positions
+
+#: distances in a block: with the widths that models have, some hundred MB of intermediate values
+BLOCK = 1 << 20
+
+
+def nearest_nodes(positions: Positions, rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the ``count`` nodes nearest to each node of ``rows``, itself not among them.
+
+    Nodes at equal distance come in their own order.
+
+    Returns:
+        Node numbers and squared distances, both ``(R, count)``; ``count`` is at most the number of other nodes.
+    """
+    count = min(count, len(positions) - 1)
+    found = []
+    for block in row_blocks(rows, len(positions)):
+        squared = positions.squared_dist_rows(block)
+        squared[torch.arange(block.numel()), block] = torch.inf
+        found.append(smallest(squared, count))
+    if not found:
+        return rows.new_empty(0, count), torch.empty(0, count)
+    values, columns = (torch.cat(part) for part in zip(*found, strict=True))
+    return columns, values
+
+
+def nearest_pairs(positions: Positions, joined: Csr, count: int) -> tuple[Tensor, Tensor]:
+    """Return the ``count`` nearest pairs ``u < v`` of nodes that are not joined.
+
+    Pairs at equal distance come in the order of u and then v.
+
+    Args:
+        positions: where the nodes are.
+        joined: symmetric adjacency matrix of the pairs to leave out.
+        count: how many; fewer come back if there are no more.
+
+    Returns:
+        Pairs ``(2, M)`` and squared distances ``(M,)``.
+    """
+    nodes = len(positions)
+    indptr, indices = (torch.from_numpy(part).long() for part in (joined.indptr, joined.indices))
+    best = torch.empty(0)
+    places = torch.empty(0, dtype=torch.int64)
+    for block in row_blocks(torch.arange(nodes), nodes):
+        squared = positions.squared_dist_rows(block)
+        squared[torch.arange(nodes) <= block.unsqueeze(1)] = torch.inf
+        degree = indptr[block + 1] - indptr[block]
+        row = torch.repeat_interleave(torch.arange(block.numel()), degree)
+        squared[row, indices[indptr[block[0]] : indptr[block[-1] + 1]]] = torch.inf
+        values, at = smallest(squared.reshape(1, -1), min(count, squared.numel()))
+        # earlier pairs stand first: a stable choice keeps the order among equals
+        best = torch.cat((best.to(values), values[0]))
+        places = torch.cat((places, at[0] + int(block[0]) * nodes))
+        values, at = smallest(best.unsqueeze(0), min(count, best.numel()))
+        best, places = values[0], places[at[0]]
+    real = torch.isfinite(best)
+    return torch.stack((places // nodes, places % nodes))[:, real], best[real]
+
+
+def row_blocks(rows: Tensor, columns: int) -> Iterator[Tensor]:
+    """Yield ``rows`` in parts that make blocks of at most ``BLOCK`` entries, or one row."""
+    yield from rows.split(max(1, BLOCK // max(columns, 1))) if rows.numel() else ()
+
+
+def smallest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the ``count`` smallest of each row, ascending, and their columns; the first of equals first."""
+    found, columns = values.topk(count, largest=False, sorted=True)
+    if not count:
+        return found, columns
+    # topk takes any of equals: rows where that makes a difference are sorted in full
+    unclear = (values <= found[:, -1:]).sum(1) > count
+    unclear |= (found.diff(dim=1) == 0).any(1)
+    if bool(unclear.any()):
+        order = values[unclear].argsort(dim=1, stable=True)[:, :count]
+        columns[unclear], found[unclear] = order, values[unclear].gather(1, order)
+    return found, columns
