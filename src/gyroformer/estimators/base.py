@@ -162,8 +162,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             run.begin(as_plain(plan.job), resume=False)
             for row in self.history_:
                 run.metrics.append(row)
+            run.task = plan.task
             arrays = embedding_arrays(plan.model, plan.data)
-            run.finish(plan.model, self._outcome, self.results_, arrays, plan.data.ids, task=plan.task)
+            run.finish(plan.model, self._outcome, self.results_, arrays, plan.data.ids)
         self._write_graph(Path(folder))
 
     def _write_graph(self, folder: Path) -> None:
