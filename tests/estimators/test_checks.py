@@ -1,6 +1,5 @@
 """Scikit-learn's checks: what fails is what docs/estimators.md lists, no more and no less."""
 
-import re
 import warnings
 from pathlib import Path
 

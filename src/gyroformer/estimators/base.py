@@ -185,7 +185,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             path: the folder, written by the command line, by ``save`` or by ``fit`` with ``out``.
             graph: the graph of the run, if it is no longer where the run says.
         """
-        run, folder = load_run(path), Path(path)
+        folder = Path(path)
+        with own_random_state("cpu"):  # building a model draws its first weights
+            run = load_run(folder)
         job = job_from_plain(run.config)
         if job.task != cls._task:
             raise UsageError(

@@ -129,15 +129,13 @@ class GraphEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEsti
         """Train on a graph and return ``embedding_``."""
         return self.fit(graph, y).embedding_
 
-    def transform(self, graph: object = None) -> NDArray[Any]:
-        """Return the coordinates ``(N, heads · d)`` of a graph's nodes, by default the fitted one's.
+    def transform(self, graph: object) -> NDArray[Any]:
+        """Return the coordinates ``(N, heads · d)`` of a graph's nodes; those of the fitted one are ``embedding_``.
 
         A model that learned a vector for each node takes a graph with the same ids only, whatever its edges; one that
         was fitted with ``use_features=True`` takes any graph with as many feature columns.
         """
         ready = self._ready(graph)
-        if graph is None:
-            return self.embedding_
         with torch.no_grad():
             return _rows(self.model_.positions(ready).coordinates())
 

@@ -5,6 +5,8 @@ A run that a command wrote names its graph; an estimator's may be an object that
 
 import io
 import json
+import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,11 +58,11 @@ def read_graph_file(folder: Path) -> tuple["Data", dict[str, "NDArray[Any]"], Sp
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         edges, ids = arrays.pop("edge_index"), json.loads(str(arrays.pop("ids")))
         num_nodes = int(arrays.pop("num_nodes"))
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise CorruptFileError(f"{path}: is not what an estimator saves ({error})") from None
     parts = {key: arrays.pop(key, None) for key in ("x", "edge_weight")}
     y = arrays.pop("y", None)
