@@ -12,7 +12,10 @@ __version__ = "0.1.0"
 #: public name -> module that defines it; a name equal to its module's last part is the module itself.
 _PUBLIC = {
     "FPST": "gyroformer.models",
+    "GraphEmbedder": "gyroformer.estimators",
+    "LinkPredictor": "gyroformer.estimators",
     "MODELS": "gyroformer.models",
+    "NodeClassifier": "gyroformer.estimators",
     "geometry": "gyroformer.geometry",
     "models": "gyroformer.models",
     "nn": "gyroformer.nn",
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     from gyroformer import testing as testing
     from gyroformer import tokens as tokens
     from gyroformer.data.load import load as load
+    from gyroformer.estimators import GraphEmbedder as GraphEmbedder
+    from gyroformer.estimators import LinkPredictor as LinkPredictor
+    from gyroformer.estimators import NodeClassifier as NodeClassifier
     from gyroformer.models import FPST as FPST
     from gyroformer.models import MODELS as MODELS
 

@@ -218,3 +218,18 @@ def test_only_labelled_nodes_are_drawn(name, options):
     drawn = torch.cat((split.train, split.val, split.test))
     assert (y[drawn] >= 0).all()
     assert drawn.numel() == int((y >= 0).sum())
+
+
+def test_only_the_callers_own_split_may_have_no_test_node():
+    parts = {
+        "train": torch.tensor([0]),
+        "val": torch.tensor([1]),
+        "test": torch.tensor([], dtype=torch.int64),
+    }
+    given = Split(name="given", nodes=2, **parts)
+    assert given.test.numel() == 0
+    assert given.leaks == 0
+    assert len(given.sha256) == 64
+    for name, empty in (("random", "test"), ("given", "val")):
+        with pytest.raises(DataError, match=f"{empty} must be a list of node numbers, and not empty"):
+            Split(name=name, nodes=2, **{**parts, empty: parts["test"]})

@@ -13,6 +13,9 @@ PARTS = ("train", "val", "test")
 #: splits that are allowed to leak, because results of others can only be compared on them
 LEAKING = frozenset({"legacy"})
 
+#: splits that may have no test node, because their maker keeps those to itself
+UNTESTED = frozenset({"given"})
+
 
 @dc.dataclass(frozen=True, slots=True)
 class Overlap:
@@ -31,7 +34,8 @@ class Overlap:
 class Split:
     """Which nodes are learned from, chosen on and tested on.
 
-    Only a split named in ``LEAKING`` may have a node in two parts; any other raises a DataError.
+    Only a split named in ``LEAKING`` may have a node in two parts, and only one named in ``UNTESTED`` no test node;
+    any other raises a DataError.
 
     Attributes:
         name: the rule that made it.
@@ -58,10 +62,11 @@ class Split:
     def __post_init__(self) -> None:
         for part in PARTS:
             chosen: Tensor = getattr(self, part)
-            if chosen.dtype != torch.int64 or chosen.dim() != 1 or not chosen.numel():
+            may_be_empty = part == "test" and self.name in UNTESTED
+            if chosen.dtype != torch.int64 or chosen.dim() != 1 or not (chosen.numel() or may_be_empty):
                 raise DataError(f"split {self.name!r}: {part} must be a list of node numbers, and not empty")
             chosen = chosen.sort().values
-            if chosen[0] < 0 or chosen[-1] >= self.nodes:
+            if chosen.numel() and (chosen[0] < 0 or chosen[-1] >= self.nodes):
                 raise DataError(f"split {self.name!r}: {part} names a node beyond the graph's {self.nodes}")
             object.__setattr__(self, part, chosen)
         if split_overlap(self) and self.name not in LEAKING:

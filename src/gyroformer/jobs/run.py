@@ -91,7 +91,7 @@ def run_job(
         outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen)
         results = _results(plan, outcome)
         arrays = embedding_arrays(plan.model, plan.data)
-        run.finish(plan.model, outcome, results, arrays, plan.data.ids, task=plan.task)
+        run.finish(plan.model, outcome, results, arrays, plan.data.ids)
         return Finished(results, plan, outcome)
 
 

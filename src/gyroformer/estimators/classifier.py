@@ -1,0 +1,301 @@
+"""Node classification as a classifier of scikit-learn."""
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gyroformer.data.registry import DATASETS
+from gyroformer.data.split import Split
+from gyroformer.errors import DataError, UsageError
+from gyroformer.estimators.base import GraphEstimator, prepared
+from gyroformer.estimators.inputs import Ids, Int, array_of, node_places
+from gyroformer.estimators.labels import encoded, labels_of_nodes, missing, own_labels
+from gyroformer.estimators.node_split import given_split, only_labelled, own_masks
+from gyroformer.graphs.check import UNLABELLED
+from gyroformer.jobs.classify import split_of
+from gyroformer.jobs.plan import Plan
+from gyroformer.jobs.settings import ClassifyJob, JobSettings
+from gyroformer.tasks.classification import NodeClassification, count_classes
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
+    """Labels a graph's nodes, learning from those whose label is known.
+
+    The job of ``gyroformer classify``, with its recipes. None leaves a parameter to the recipe or to the model.
+
+    Example:
+        >>> classifier = NodeClassifier(random_state=0).fit("cora")   # its public split
+        >>> classifier.score()                                        # on the test nodes
+        >>> nodes = numpy.arange(2708).reshape(-1, 1)                 # or over folds of the nodes:
+        >>> cross_val_score(NodeClassifier(graph="cora"), nodes, labels)
+
+    Args:
+        graph: a graph; if given, samples are its nodes and ``X`` is their places ``(n, 1)``, as cross-validation and
+            searches over parameters need it. If None, ``fit`` takes the graph.
+        model: a name that ``gyroformer.MODELS`` lists.
+        dim: width, all heads together.
+        heads: number of heads.
+        layers: number of layers.
+        epochs: number of steps, each on the whole graph.
+        lr: rate of Adam.
+        curvature_lr: its rate for curvatures.
+        weight_decay: the L2 term, not on curvatures.
+        recipe: named settings to start from: ``"default"``, ``"paper"``, …; None: the usual ones.
+        model_options: further arguments of the model.
+        feature_settings: fields of ``gyroformer.graphs.features.FeatureSettings``.
+        training: further fields of ``gyroformer.train.settings.TrainSettings``.
+        split: which labelled nodes to learn from: the name of a split, a ``Split``, or masks (or places) ``(train,
+            val)`` or ``(train, val, test)``. None: the graph's own split if labels are its own, else all.
+        balanced: whether every class weighs the same in the loss.
+        validation_fraction: share of each class held out to choose the best epoch by, where the split names none.
+        random_state: an integer, a ``RandomState``, or None for a seed that is drawn and kept as ``seed_``.
+        device: where to compute; ``"auto"`` takes the fastest.
+        dtype: ``"float32"`` or ``"float64"``.
+        verbose: whether to print some lines over the run.
+        out: a folder for the run; nothing is kept without one.
+
+    Attributes:
+        classes_: the labels, sorted.
+        split_: the nodes that were learned from, chosen on and tested on.
+        curvatures_: ``(layers, heads)``; empty for a model without any.
+        ids_: the nodes' ids, in the order of the rows.
+        history_: a row for each epoch.
+        model_: the trained model.
+        graph_: the clean graph; its ``y`` holds places in ``classes_``, −1 for a node without a label.
+        results_: all figures of the run.
+        seed_: the seed that was used.
+        n_features_in_: number of feature columns of the graph, if it has features.
+    """
+
+    _task = "classify"
+
+    def __init__(
+        self,
+        *,
+        graph: object = None,
+        model: str = "fpst",
+        dim: int | None = None,
+        heads: int | None = None,
+        layers: int | None = None,
+        epochs: int | None = None,
+        lr: float | None = None,
+        curvature_lr: float | None = None,
+        weight_decay: float | None = None,
+        recipe: str | None = None,
+        model_options: dict[str, Any] | None = None,
+        feature_settings: dict[str, Any] | None = None,
+        training: dict[str, Any] | None = None,
+        split: Any = None,
+        balanced: bool = False,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+        device: str = "cpu",
+        dtype: str = "float32",
+        verbose: bool = False,
+        out: str | Path | None = None,
+    ) -> None:
+        self.graph = graph
+        self.model = model
+        self.dim = dim
+        self.heads = heads
+        self.layers = layers
+        self.epochs = epochs
+        self.lr = lr
+        self.curvature_lr = curvature_lr
+        self.weight_decay = weight_decay
+        self.recipe = recipe
+        self.model_options = model_options
+        self.feature_settings = feature_settings
+        self.training = training
+        self.split = split
+        self.balanced = balanced
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.device = device
+        self.dtype = dtype
+        self.verbose = verbose
+        self.out = out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.graph is None  # an adjacency matrix
+        tags.target_tags.required = self.graph is not None  # else the graph may bring its labels
+        return tags
+
+    def fit(self, X: object, y: object = None, train: object = None, val: object = None) -> Self:
+        """Train on a graph, or on nodes of the graph that the constructor was given.
+
+        Args:
+            X: the graph: a data set's name, a path, a ``torch_geometric`` ``Data``, a NetworkX graph, a square scipy
+                sparse matrix, or ``(edge_index, num_nodes)``. With the parameter ``graph``: places of nodes ``(n, 1)``.
+            y: a label for each node (for each row of ``X``), or a mapping from ids to labels; −1 among numbers, and
+                None, NaN or empty text among others, mean no label. None: the graph's own labels.
+            train: a mask of the nodes to learn from, or their places; by default as ``split`` says.
+            val: likewise the nodes to choose the best epoch by.
+        """
+        if self.graph is not None:
+            if train is not None or val is not None or self.split is not None:
+                raise UsageError(
+                    "with the parameter 'graph', X says which nodes to learn from: give no split"
+                )
+            return self._fit_nodes(X, y)
+        data, job = prepared(self, X)
+        own = y is None
+        y = own_labels(data) if own else y
+        if y is None:
+            raise DataError(
+                "the graph has no labels: give them as y (requires y to be passed, but it is None)"
+            )
+        classes, codes = encoded(labels_of_nodes(y, Ids(data.ids)))
+        split = self._split(data, job, codes, own, (train, val))
+        return self._fit(data, job, classes, codes, split)
+
+    def _fit_nodes(self, X: object, y: object) -> Self:
+        """Learn from some nodes of the parameter ``graph``; no other label is seen."""
+        if y is None:
+            raise UsageError(
+                "fit requires y to be passed, but the target y is None: give a label for each row"
+            )
+        data, job = prepared(self, self.graph)
+        nodes = node_places(X, int(data.num_nodes or 0), "X")
+        labels = array_of(y)
+        if labels.shape != nodes.shape:
+            raise UsageError(
+                f"y must hold a label for each of the {len(nodes)} nodes, got shape {labels.shape}"
+            )
+        if len(np.unique(nodes)) < len(nodes):
+            raise UsageError("X names a node twice: a node has one label")
+        classes, of_rows = encoded(labels)
+        codes = np.full(int(data.num_nodes or 0), UNLABELLED, dtype=np.int64)
+        codes[nodes] = of_rows
+        split = given_split((nodes,), codes, self.validation_fraction, job.seed)
+        return self._fit(data, job, classes, codes, split)
+
+    def _fit(self, data: "Data", job: JobSettings, classes: NDArray[Any], codes: Int, split: Split) -> Self:
+        data = copy.copy(data)
+        data.y = torch.from_numpy(codes)
+        # class numbers that are not the labels themselves have names, so that a run folder can tell what they mean
+        if "label_names" in data:
+            del data.label_names
+        if classes.dtype.kind not in "iu" or not np.array_equal(classes, np.arange(len(classes))):
+            data.label_names = [str(label) for label in classes]
+        self.classes_ = classes
+        return self._run(data, job, split=split)
+
+    def _split(
+        self, data: "Data", job: JobSettings, codes: Int, own: bool, given: tuple[object, object]
+    ) -> Split:
+        """Return the split that the caller or the parameters name, without unlabelled nodes."""
+        assert isinstance(job, ClassifyJob)
+        train, val = given
+        fraction, everything = self.validation_fraction, codes != UNLABELLED
+        if train is not None or val is not None:
+            if self.split is not None:
+                raise UsageError("nodes to learn from are given twice, to fit and as the parameter 'split'")
+            if train is None:
+                train = np.setdiff1d(np.flatnonzero(everything), node_places(val, len(codes), "val"))
+            return given_split((train, val), codes, fraction, job.seed)
+        if isinstance(self.split, Split):
+            return only_labelled(self.split, codes)
+        if isinstance(self.split, (tuple, list)):
+            if len(self.split) not in (2, 3):
+                raise UsageError(
+                    f"split must be (train, val) or (train, val, test), got {len(self.split)} parts"
+                )
+            return given_split(tuple(self.split), codes, fraction, job.seed)
+        numbered = copy.copy(data)
+        numbered.y = torch.from_numpy(codes)
+        named = str(getattr(data, "name", "") or "") in DATASETS
+        if self.split is not None or (own and named):
+            return only_labelled(split_of(job, numbered), codes)
+        masks = own_masks(data) if own else None
+        return given_split(masks or (everything,), codes, fraction, job.seed)
+
+    def predict(self, X: object = None) -> NDArray[Any]:
+        """Return the likeliest label of each node.
+
+        Args:
+            X: a graph with as many feature columns as the fitted one (without features: with the same nodes); None:
+                the fitted one. With the parameter ``graph``: places of nodes; None: all.
+        """
+        chances = self.predict_proba(X)
+        return self.classes_[chances.argmax(1)]
+
+    def predict_proba(self, X: object = None) -> NDArray[np.float64]:
+        """Return the probabilities ``(n, classes)``; ``X`` as in ``predict``."""
+        check_is_fitted(self)
+        nodes: Any = slice(None)
+        if self.graph is not None and X is not None:
+            nodes, X = node_places(X, len(self._ids.names), "X"), None
+        ready = self._ready(X)
+        with torch.no_grad():
+            # in float64, so that rows sum to 1 as closely as scikit-learn's metrics expect
+            chances: NDArray[np.float64] = self.model_.scores(ready).double().softmax(-1).cpu().numpy()
+        return chances[nodes]
+
+    def score(self, X: object = None, y: object = None, nodes: object = None) -> float:
+        """Return the share of nodes whose label is found.
+
+        Args:
+            X: as in ``predict``.
+            y: labels, as in ``fit``; None: those of the fitted graph.
+            nodes: a mask of the nodes that count, or their places; None: the labelled ones of ``y``, or of the
+                fitted graph its test nodes.
+        """
+        check_is_fitted(self)
+        found = self.predict(X)
+        if self.graph is not None and X is not None:
+            truth = array_of(y)
+            if truth.shape != found.shape:
+                raise UsageError(f"y must hold a label for each of the {len(found)} nodes, got {truth.shape}")
+        elif y is not None:
+            truth = labels_of_nodes(y, Ids(self._ready(X).ids))
+        elif X is None:
+            codes = self.graph_.y.numpy()
+            truth = self.classes_[codes].astype(object)
+            truth[codes == UNLABELLED] = None
+            nodes = self.split_.test.numpy() if nodes is None else nodes
+        else:
+            raise UsageError("score needs y, the labels of the graph")
+        return _accuracy(found, truth, nodes)
+
+    def _objective(self) -> dict[str, Any]:
+        name = {"split": self.split} if isinstance(self.split, str) else {}
+        return {**name, "balanced": self.balanced}
+
+    @classmethod
+    def _from_objective(cls, objective: dict[str, Any]) -> dict[str, Any]:
+        return {"split": objective["split"], "balanced": objective["balanced"]}
+
+    def _kept(self) -> dict[str, Any]:
+        return {"classes_": self.classes_, "by_nodes": np.array(self.graph is not None)}
+
+    def _restore(self, arrays: dict[str, Any], data: "Data") -> None:
+        if arrays:
+            self.classes_ = arrays["classes_"]
+            self.graph = data if arrays["by_nodes"] else None
+        else:  # the command line numbers classes as the graph does
+            names = getattr(data, "label_names", None)
+            self.classes_ = np.arange(count_classes(data.y)) if names is None else np.asarray(names)
+
+    def _take_plan(self, plan: Plan) -> None:
+        assert isinstance(plan.task, NodeClassification)
+        self.split_ = plan.task.split
+
+
+def _accuracy(found: NDArray[Any], truth: NDArray[Any], nodes: object) -> float:
+    chosen = np.flatnonzero(~missing(truth))
+    if nodes is not None:
+        chosen = np.intersect1d(chosen, node_places(nodes, len(found), "nodes"))
+    if not len(chosen):
+        raise UsageError("there is no labelled node to score: give y and the nodes that count")
+    return float(np.mean(found[chosen] == truth[chosen]))

@@ -1,0 +1,122 @@
+"""What users hand to an estimator: a graph of any kind, nodes by place or by id, a random state, a device."""
+
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gyroformer.data.load import load
+from gyroformer.errors import UsageError, did_you_mean
+from gyroformer.graphs.convert import to_graph
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+Int = NDArray[np.int64]
+
+
+def graph_of(obj: object) -> "Data":
+    """Return the clean graph of a data set's name, a path, or anything that ``to_graph`` takes."""
+    return load(obj) if isinstance(obj, (str, Path)) else to_graph(obj)
+
+
+def source_of(obj: object) -> str:
+    """Return the name or path that a graph was given by; empty for an object, which no name brings back."""
+    return str(obj) if isinstance(obj, (str, Path)) else ""
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the seed that scikit-learn's ``random_state`` stands for: itself, or a draw."""
+    from sklearn.utils import check_random_state
+
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        seed = int(random_state)
+        if not 0 <= seed < 2**32:
+            raise UsageError(f"random_state must be from 0 to 2**32 - 1, got {seed}")
+        return seed
+    if random_state is not None and not isinstance(random_state, np.random.RandomState):
+        raise UsageError(f"random_state must be an integer, a RandomState or None, got {random_state!r}")
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def device_of(name: str) -> str:
+    """Return a device that is there; ``"auto"`` takes the fastest."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"device={name!r} cannot be used here ({reason})") from None
+    return name
+
+
+def plain(value: Any) -> Any:
+    """Return numpy's numbers, which a parameter grid may hold, as Python's, in dictionaries and lists too."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    return [plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def array_of(values: object) -> NDArray[Any]:
+    """Return a tensor, list or array as an array."""
+    return values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+
+
+def node_places(nodes: object, num_nodes: int, what: str) -> Int:
+    """Return places of nodes, from a mask ``(N,)`` or from places ``(n,)`` or ``(n, 1)``.
+
+    Args:
+        nodes: the mask or the places.
+        num_nodes: N.
+        what: what they are, for errors.
+    """
+    array = array_of(nodes)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise UsageError(
+            f"{what} must be a mask of {num_nodes} nodes or the places of some, got shape {array.shape}"
+        )
+    if array.dtype == bool:
+        if array.size != num_nodes:
+            raise UsageError(f"{what} is a mask of {array.size} nodes, but the graph has {num_nodes}")
+        return np.flatnonzero(array)
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise UsageError(f"{what} must be a mask or places of nodes (integers), got {array.dtype}")
+    wrong = array[(array < 0) | (array >= num_nodes)]
+    if wrong.size:
+        raise UsageError(f"{what} names node {wrong[0]}, but nodes are numbered 0 to {num_nodes - 1}")
+    return array.astype(np.int64)
+
+
+class Ids:
+    """The nodes' ids, and the way back from an id to its place."""
+
+    def __init__(self, ids: Sequence[Hashable]) -> None:
+        self.names = list(ids)
+        self._place = {name: place for place, name in enumerate(self.names)}
+
+    def array(self) -> NDArray[Any]:
+        """Return the ids as an array: of integers, of text, or of objects if there are both."""
+        kinds = set(map(type, self.names))
+        return np.array(self.names, dtype=object if len(kinds) > 1 else None)
+
+    def places(self, wanted: Any) -> Int:
+        """Return the places ``(n,)`` of some ids; a single id gives one place."""
+        single = isinstance(wanted, (str, bytes)) or not hasattr(wanted, "__len__")
+        listed = [wanted] if single else wanted
+        return np.array([self.place(name) for name in listed], dtype=np.int64)
+
+    def place(self, name: Any) -> int:
+        """Return the place of an id."""
+        name = name.item() if isinstance(name, (np.generic, torch.Tensor)) else name
+        if name not in self._place:
+            near = did_you_mean(str(name), [str(known) for known in self.names])
+            raise UsageError(f"no node has the id {name!r}{near}")
+        return self._place[name]

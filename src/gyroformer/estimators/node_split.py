@@ -1,0 +1,83 @@
+"""Which labelled nodes a classifier learns from and which it chooses on."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from gyroformer.data.split import PARTS, Split
+from gyroformer.errors import DataError, UsageError
+from gyroformer.estimators.inputs import Int, node_places
+from gyroformer.graphs.check import UNLABELLED
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+def own_masks(data: "Data") -> tuple[Any, ...] | None:
+    """Return the masks that a graph carries, to learn from, to choose on and to test on; None if it has none."""
+    train, val, test = (getattr(data, f"{part}_mask", None) for part in PARTS)
+    if train is None:
+        return None
+    if train.dim() != 1:
+        raise UsageError(
+            f"the graph's masks hold {train.size(-1)} splits: choose one by split=(train, val, test)"
+        )
+    return (train, val) if test is None else (train, val, test)
+
+
+def given_split(parts: tuple[Any, ...], codes: Int, fraction: float, seed: int) -> Split:
+    """Return the split of masks or places that the caller gave.
+
+    Args:
+        parts: nodes to learn from, to choose on (None: held out from the first) and to test on (absent: all other
+            labelled nodes).
+        codes: class numbers of all nodes, ``UNLABELLED`` where there is none.
+        fraction: share of the nodes to learn from that is held out if there are none to choose on.
+        seed: of the nodes that are held out.
+    """
+    nodes = len(codes)
+    train = _labelled(node_places(parts[0], nodes, "train"), codes)
+    if len(parts) > 1 and parts[1] is not None:
+        val = _labelled(node_places(parts[1], nodes, "val"), codes)
+    else:
+        train, val = held_out(train, codes, fraction, seed)
+    if len(parts) > 2:
+        test = _labelled(node_places(parts[2], nodes, "test"), codes)
+    else:
+        test = np.setdiff1d(np.flatnonzero(codes != UNLABELLED), np.concatenate((train, val)))
+    places = [torch.from_numpy(part) for part in (train, val, test)]
+    return Split(name="given", nodes=nodes, train=places[0], val=places[1], test=places[2])
+
+
+def only_labelled(split: Split, codes: Int) -> Split:
+    """Return the split without the nodes that have no label."""
+    if split.nodes != len(codes):
+        raise UsageError(f"the split is of {split.nodes} nodes, but the graph has {len(codes)}")
+    if all((codes[getattr(split, part).numpy()] != UNLABELLED).all() for part in PARTS):
+        return split
+    train, val, test = (torch.from_numpy(_labelled(getattr(split, part).numpy(), codes)) for part in PARTS)
+    return Split(name="given", nodes=split.nodes, dataset=split.dataset, train=train, val=val, test=test)
+
+
+def held_out(train: Int, codes: Int, fraction: float, seed: int) -> tuple[Int, Int]:
+    """Take a share of the nodes of each class away, leaving one at least; return the others and these."""
+    if not 0 < fraction < 1:
+        raise UsageError(f"validation_fraction must lie between 0 and 1, got {fraction}")
+    stream = np.random.RandomState(seed)
+    orders = [stream.permutation(train[codes[train] == label]) for label in np.unique(codes[train])]
+    counts = [min(int(fraction * len(order) + 0.5), len(order) - 1) for order in orders]
+    if orders and not any(counts):  # so few nodes that no class would give one
+        largest = max(range(len(orders)), key=lambda place: len(orders[place]))
+        counts[largest] = min(1, len(orders[largest]) - 1)
+    if not any(counts):
+        raise DataError(
+            f"{len(train)} labelled nodes are too few to hold some out: label more, or give nodes to choose on (val)"
+        )
+    held = np.concatenate([order[:count] for order, count in zip(orders, counts, strict=True)])
+    return np.setdiff1d(train, held), np.sort(held)
+
+
+def _labelled(places: Int, codes: Int) -> Int:
+    distinct = np.unique(places)
+    return distinct[codes[distinct] != UNLABELLED]

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+import torch
+
+from gyroformer.errors import UsageError
+from gyroformer.estimators.inputs import Ids, device_of, node_places, plain, seed_of
+
+
+def test_nodes_as_masks_and_as_places():
+    assert node_places([False, True, True], 3, "nodes").tolist() == [1, 2]
+    assert node_places(torch.tensor([True, False]), 2, "nodes").tolist() == [0]
+    assert node_places([[2], [0]], 3, "nodes").tolist() == [2, 0], "their order is kept"
+    assert node_places([], 3, "nodes").tolist() == []
+    for wrong, said in (
+        ([3], "names node 3"),
+        ([-1], "names node -1"),
+        ([[1, 2]], "got shape"),
+        (["a"], "integers"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            node_places(wrong, 3, "nodes")
+
+
+def test_ids():
+    assert Ids([5, 7]).array().dtype == np.int64
+    assert Ids(["a", "bc"]).array().tolist() == ["a", "bc"]
+    mixed = Ids([1, "1"])
+    assert mixed.array().tolist() == [1, "1"]
+    assert mixed.places(["1", 1]).tolist() == [1, 0]
+    assert mixed.places("1").tolist() == [1]
+    assert mixed.places(np.array([1])).tolist() == [0]
+    assert mixed.place(torch.tensor(1)) == 0
+    with pytest.raises(UsageError, match="no node has the id 2"):
+        mixed.place(2)
+
+
+def test_seeds():
+    assert seed_of(7) == seed_of(np.int32(7)) == 7
+    stream = np.random.RandomState(0)
+    assert seed_of(stream) != seed_of(stream)
+    for wrong in (True, 1.5, -1, 2**32, "1"):
+        with pytest.raises(UsageError, match="random_state"):
+            seed_of(wrong)
+
+
+def test_numbers_of_numpy_become_pythons():
+    found = plain({"a": np.int64(1), "b": [np.float32(0.5)], "c": {"d": np.bool_(True)}})
+    assert found == {"a": 1, "b": [0.5], "c": {"d": True}}
+    assert [type(found["a"]), type(found["b"][0]), type(found["c"]["d"])] == [int, float, bool]
+
+
+def test_devices():
+    assert device_of("auto") == ("cuda" if torch.cuda.is_available() else "cpu")
+    with pytest.raises(UsageError, match="abacus"):
+        device_of("abacus")

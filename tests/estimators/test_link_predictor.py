@@ -1,0 +1,86 @@
+import networkx as nx
+import numpy as np
+import pytest
+from small_graphs import labelled_graph
+
+import gyroformer as gf
+from gyroformer.errors import UsageError
+
+QUICK = {"epochs": 3, "dim": 8, "model_options": {"identifiers": 2}, "random_state": 0}
+PAIRS = [(0, 1), (0, 20), (5, 17), (8, 9)]
+
+
+@pytest.fixture(scope="module")
+def predictor():
+    return gf.LinkPredictor(**QUICK).fit(labelled_graph(nodes=30))
+
+
+def test_probabilities(predictor):
+    chances = predictor.predict_proba(PAIRS)
+    odds = predictor.decision_function(np.array(PAIRS))
+    assert chances.shape == (4, 2)
+    np.testing.assert_allclose(chances.sum(1), 1, atol=1e-12)
+    np.testing.assert_allclose(np.log(chances[:, 1] / chances[:, 0]), odds, atol=1e-9)
+    assert predictor.predict(PAIRS).tolist() == (odds > 0).astype(int).tolist()
+    assert predictor.classes_.tolist() == [0, 1]
+
+
+def test_pairs_have_no_direction(predictor):
+    turned = [(v, u) for u, v in PAIRS]
+    np.testing.assert_allclose(
+        predictor.decision_function(turned), predictor.decision_function(PAIRS), rtol=1e-5
+    )
+
+
+def test_score_is_the_area_under_the_curve_of_held_out_edges(predictor):
+    split = predictor.split_
+    pairs = np.concatenate((split.test.numpy(), split.test_non.numpy()), axis=1).T
+    truth = np.repeat([1, 0], [split.test.shape[1], split.test_non.shape[1]])
+    assert predictor.score() == pytest.approx(predictor.score(pairs, truth), abs=1e-12)
+    assert predictor.score() == predictor.results_["test_auc"] / 100
+    assert predictor.score(pairs, 1 - truth) == pytest.approx(1 - predictor.score(), abs=1e-12)
+
+
+def test_communities_are_learned():
+    graph = labelled_graph(nodes=40, classes=2)
+    assert gf.LinkPredictor(epochs=40, random_state=0).fit(graph).score() > 0.6
+
+
+def test_shares_and_decoder_reach_the_job():
+    found = gf.LinkPredictor(test_share=0.3, val_share=0.2, decoder="distance", radius=1.5, **QUICK)
+    found.fit(labelled_graph(nodes=30))
+    about = found.split_.about()
+    edges = about["train"] + about["val"] + about["test"]
+    assert about["test"] == pytest.approx(0.3 * edges, abs=1)
+    assert about["val"] == pytest.approx(0.2 * edges, abs=1)
+    assert found.results_["decoder"] == {"kind": "distance", "radius": 1.5, "temperature": 1.0}
+
+
+def test_a_learned_decoder_is_saved(tmp_path):
+    fitted = gf.LinkPredictor(learn_decoder=True, **QUICK).fit(labelled_graph(nodes=30))
+    assert fitted.results_["decoder"]["radius"] != 2.0
+    fitted.save(tmp_path / "run")
+    again = gf.LinkPredictor.load(tmp_path / "run")
+    assert np.array_equal(again.decision_function(PAIRS), fitted.decision_function(PAIRS))
+
+
+def test_ids_of_text():
+    graph = nx.relabel_nodes(nx.karate_club_graph(), lambda node: f"member {node}")
+    found = gf.LinkPredictor(**QUICK).fit(graph)
+    assert found.predict_proba([("member 0", "member 33")]).shape == (1, 2)
+    with pytest.raises(UsageError, match="did you mean 'member 3"):
+        found.predict([("member 3x", "member 0")])
+
+
+@pytest.mark.parametrize(
+    "call, said",
+    [
+        (lambda p: p.predict([(1, 2, 3)]), "two ids"),
+        (lambda p: p.predict([1, 2]), "two ids"),
+        (lambda p: p.score(PAIRS), "score needs y"),
+        (lambda p: p.score(PAIRS, [1, 1, 1, 1]), "both at least once"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(call, said, predictor):
+    with pytest.raises(UsageError, match=said):
+        call(predictor)
