@@ -86,6 +86,7 @@ def measure_case(
     nodes = case.neighbours.num_nodes
     sample = torch.randperm(nodes, generator=torch.Generator().manual_seed(1))[:SAMPLE]
     for label, columns in (("all", None), (str(sample.numel()), sample)):
+        torch.compiler.reset()  # the compiled form at its best: made for these sizes, not for any
         said(f"{name}: columns {label}, {rounds} rounds of {len(forms)} forms")
         seconds = speed.interleaved({form: case.step(form, columns) for form in forms}, rounds)
         medians = {form: 1e3 * statistics.median(times) for form, times in seconds.items()}
