@@ -1,12 +1,31 @@
 """Graph models by name."""
 
 import dataclasses as dc
+import inspect
+from typing import Any
 
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.models.base import GraphModel
 from gyroformer.models.fpst import FPST, TokenGT
+from gyroformer.models.gat import GAT
+from gyroformer.models.gcn import GCN
+from gyroformer.models.mlp import MLP
+from gyroformer.models.sage import SAGE
+from gyroformer.models.sgc import SGC
 
-__all__ = ["FPST", "MODELS", "GraphModel", "ModelSpec", "TokenGT", "get_model"]
+__all__ = [
+    "FPST",
+    "GAT",
+    "GCN",
+    "MLP",
+    "MODELS",
+    "SAGE",
+    "SGC",
+    "GraphModel",
+    "ModelSpec",
+    "TokenGT",
+    "get_model",
+]
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -16,8 +35,29 @@ class ModelSpec:
     build: type[GraphModel]
     about: str
 
+    def options(self) -> dict[str, Any]:
+        """Return the model's options and their defaults."""
+        parameters = inspect.signature(self.build).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    def make(self, in_features: int, **options: Any) -> GraphModel:
+        """Return the model with these options; one that it does not have is named."""
+        known = list(self.options())
+        for name in options:
+            if name not in known:
+                raise UsageError(
+                    f"{self.build.name} has no option {name!r}{did_you_mean(name, known)} "
+                    f"(options: {', '.join(known)})"
+                )
+        return self.build(in_features, **options)
+
 
 MODELS: dict[str, ModelSpec] = {
+    "mlp": ModelSpec(MLP, "multi-layer perceptron on the features; no edges"),
+    "gcn": ModelSpec(GCN, "graph convolutional network"),
+    "gat": ModelSpec(GAT, "graph attention network"),
+    "sage": ModelSpec(SAGE, "GraphSAGE, means of whole neighbourhoods"),
+    "sgc": ModelSpec(SGC, "simplified graph convolution: a linear model on smoothed features"),
     "fpst": ModelSpec(FPST, "fully product-stereographic Transformer: a learned curvature for each head"),
     "tokengt": ModelSpec(TokenGT, "its flat twin: the same tokens, an ordinary Transformer"),
 }
