@@ -22,6 +22,18 @@ def without_edges(nodes, *, features=3, same=False):
     return data
 
 
+def communities(groups, size, *, seed=0):
+    """Return a graph of groups with many edges inside and few between, noisy features, and each node's group."""
+    generator = torch.Generator().manual_seed(seed)
+    label = torch.arange(groups * size) % groups
+    pairs = torch.combinations(torch.arange(groups * size))
+    chance = torch.where(label[pairs[:, 0]] == label[pairs[:, 1]], 0.6, 0.05)
+    pairs = pairs[torch.rand(len(pairs), generator=generator) < chance].mT
+    noise = torch.randn(groups * size, 2 * groups, generator=generator)
+    x = noise + 2 * torch.eye(groups, 2 * groups)[label]
+    return Data(x=x, edge_index=torch.cat((pairs, pairs.flip(0)), 1), num_nodes=groups * size, y=label)
+
+
 def renumbered(data, order):
     """Return the graph with node ``order[i]`` as node i and its edges shuffled; what it carries goes along."""
     place = order.argsort()

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 import torch.nn.functional as F
-from small_graphs import graph, renumbered, without_edges
+from small_graphs import communities, graph, renumbered, without_edges
 from torch_geometric.data import Batch
 
 import gyroformer as gf
@@ -237,16 +237,13 @@ def test_unknown_options_and_values_are_named(name):
 
 
 def test_500_steps_at_a_high_rate_stay_finite_and_learn(name):
-    model = model_of(name, 8, classes=CLASSES, dim=8, layers=2, dropout=0.0)
-    data = model.prepare(graph(24, features=8))
-    labels = torch.arange(24) % CLASSES
+    data = communities(CLASSES, 6)
+    model = model_of(name, 2 * CLASSES, classes=CLASSES, dim=8, layers=1, dropout=0.0)
+    model.prepare(data)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-    with torch.no_grad():
-        first = F.cross_entropy(model.eval()(data), labels).item()
     for _ in range(500):
         optimizer.zero_grad()
-        F.cross_entropy(model.train()(data), labels).backward()
+        F.cross_entropy(model(data), data.y).backward()
         optimizer.step()
     assert all(finite(p) for p in model.parameters())
-    with torch.no_grad():
-        assert F.cross_entropy(model.eval()(data), labels).item() < first
+    assert (model.eval()(data).argmax(1) == data.y).float().mean() > 0.8

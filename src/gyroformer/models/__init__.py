@@ -6,17 +6,21 @@ from typing import Any
 
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.models.base import GraphModel
+from gyroformer.models.fmgnn import FMGNN
 from gyroformer.models.fpst import FPST, TokenGT
 from gyroformer.models.gat import GAT
 from gyroformer.models.gcn import GCN
+from gyroformer.models.gil import GIL
 from gyroformer.models.mlp import MLP
 from gyroformer.models.sage import SAGE
 from gyroformer.models.sgc import SGC
 
 __all__ = [
+    "FMGNN",
     "FPST",
     "GAT",
     "GCN",
+    "GIL",
     "MLP",
     "MODELS",
     "SAGE",
@@ -58,6 +62,10 @@ MODELS: dict[str, ModelSpec] = {
     "gat": ModelSpec(GAT, "graph attention network"),
     "sage": ModelSpec(SAGE, "GraphSAGE, means of whole neighbourhoods"),
     "sgc": ModelSpec(SGC, "simplified graph convolution: a linear model on smoothed features"),
+    "gil": ModelSpec(GIL, "geometry interaction learning: a hyperbolic and a flat stream of graph attention"),
+    "fmgnn": ModelSpec(
+        FMGNN, "fused manifolds: flat, hyperbolic and spherical branches, distances to landmarks"
+    ),
     "fpst": ModelSpec(FPST, "fully product-stereographic Transformer: a learned curvature for each head"),
     "tokengt": ModelSpec(TokenGT, "its flat twin: the same tokens, an ordinary Transformer"),
 }

@@ -58,7 +58,7 @@ class SGC(FlatModel):
     def vectors(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return the vectors ``(N, width)``."""
         matrix = propagation(data, norm="sym", loops=True, dtype=self.dtype)
-        h = self.linear(self._input(data, x))
+        h = self.linear(self.input_vectors(data, x))
         for _ in range(self.config["layers"]):
             h = matrix @ h
         return h + self.bias

@@ -1,4 +1,4 @@
-"""What the flat graph networks share: convolutions one after the other, scores or vectors at the end."""
+"""What the graph networks share: their input and, if flat, convolutions one after the other."""
 
 import itertools
 import warnings
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
-class FlatModel(GraphModel):
-    """A model whose nodes are vectors: class scores if it has classes, else places in a flat space.
+class LayeredModel(GraphModel):
+    """A model with ``layers`` that take the features as they are, or learned vectors of width ``dim``.
 
-    Subclasses write ``vectors``. ``dropout=None`` stands for ``usual_dropout`` with classes and for 0 without:
-    noise that keeps a classifier from learning its few labels by heart only blurs places.
+    ``dropout=None`` stands for ``usual_dropout`` with classes and for 0 without: noise that keeps a classifier
+    from learning its few labels by heart only blurs places.
     """
 
     #: the dropout of the model's paper, for classification
@@ -43,14 +43,26 @@ class FlatModel(GraphModel):
         self.input = NodeInput(config["in_features"], config["dim"], num_nodes=config["num_nodes"])
 
     @property
-    def width(self) -> int:
-        """Width of the result: the classes, or ``dim``."""
-        return self.classes or self.config["dim"]
-
-    @property
     def dtype(self) -> torch.dtype:
         """The format of the parameters."""
         return next(self.parameters()).dtype
+
+    def input_vectors(self, data: "Data", x: Tensor | None) -> Tensor:
+        """Return the first layer's input ``(N, in_features)``, or the table ``(N, dim)``, after dropout."""
+        h = self.input(int(data.num_nodes or 0), data.x if x is None else x)
+        return F.dropout(h, self.dropout, self.training)
+
+
+class FlatModel(LayeredModel):
+    """A model whose nodes are vectors: class scores if it has classes, else places in a flat space.
+
+    Subclasses write ``vectors``.
+    """
+
+    @property
+    def width(self) -> int:
+        """Width of the result: the classes, or ``dim``."""
+        return self.classes or self.config["dim"]
 
     @property
     def curvatures(self) -> Tensor:
@@ -70,11 +82,6 @@ class FlatModel(GraphModel):
         if self.classes is None:
             raise UsageError("the model was built without classes: it gives positions, not scores")
         return self.vectors(data, x)
-
-    def _input(self, data: "Data", x: Tensor | None) -> Tensor:
-        """Return the first layer's input ``(N, in_features)``, or the table ``(N, dim)``, after dropout."""
-        h = self.input(int(data.num_nodes or 0), data.x if x is None else x)
-        return F.dropout(h, self.dropout, self.training)
 
 
 class ConvolutionStack(FlatModel):
@@ -109,7 +116,7 @@ class ConvolutionStack(FlatModel):
     def vectors(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return the last layer's vectors ``(N, width)``."""
         graph = self.graph(data)
-        h = self._input(data, x)
+        h = self.input_vectors(data, x)
         for place, layer in enumerate(self.layers):
             if place:
                 h = F.dropout(self.activation(h), self.dropout, self.training)
