@@ -5,8 +5,9 @@ import dataclasses as dc
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.models.base import GraphModel
 from gyroformer.models.fpst import FPST, TokenGT
+from gyroformer.models.kappa_gcn import KappaGCN
 
-__all__ = ["FPST", "MODELS", "GraphModel", "ModelSpec", "TokenGT", "get_model"]
+__all__ = ["FPST", "MODELS", "GraphModel", "KappaGCN", "ModelSpec", "TokenGT", "get_model"]
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class ModelSpec:
 MODELS: dict[str, ModelSpec] = {
     "fpst": ModelSpec(FPST, "fully product-stereographic Transformer: a learned curvature for each head"),
     "tokengt": ModelSpec(TokenGT, "its flat twin: the same tokens, an ordinary Transformer"),
+    "kappa-gcn": ModelSpec(KappaGCN, "graph convolution on a product of spaces of learned, signed curvature"),
 }
 
 
