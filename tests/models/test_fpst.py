@@ -10,7 +10,6 @@ from gyroformer.errors import CorruptFileError, DataError, UsageError
 from gyroformer.models import TokenGT, get_model
 from gyroformer.tokens import prepare_graph
 
-
 TRANSFORMERS = ("fpst", "tokengt")
 
 

@@ -5,9 +5,10 @@ import dataclasses as dc
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.models.base import GraphModel
 from gyroformer.models.fpst import FPST, TokenGT
+from gyroformer.models.hgcn import HGCN
 from gyroformer.models.kappa_gcn import KappaGCN
 
-__all__ = ["FPST", "MODELS", "GraphModel", "KappaGCN", "ModelSpec", "TokenGT", "get_model"]
+__all__ = ["FPST", "HGCN", "MODELS", "GraphModel", "KappaGCN", "ModelSpec", "TokenGT", "get_model"]
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class ModelSpec:
 MODELS: dict[str, ModelSpec] = {
     "fpst": ModelSpec(FPST, "fully product-stereographic Transformer: a learned curvature for each head"),
     "tokengt": ModelSpec(TokenGT, "its flat twin: the same tokens, an ordinary Transformer"),
+    "hgcn": ModelSpec(HGCN, "graph convolution in hyperbolic space, one learned curvature for each layer"),
     "kappa-gcn": ModelSpec(KappaGCN, "graph convolution on a product of spaces of learned, signed curvature"),
 }
 

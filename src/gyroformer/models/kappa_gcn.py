@@ -9,6 +9,7 @@ from gyroformer.models.base import arguments
 from gyroformer.models.tangent_stack import CurvedLayer, TangentStack
 from gyroformer.nn.curvature import HeadCurvature, head_width
 from gyroformer.nn.logits import StereographicLogits
+from gyroformer.nn.sparse import propagate
 from gyroformer.nn.tangent import activation_named
 from gyroformer.ops.lifted import lift, sine_cosine, unlift
 
@@ -28,7 +29,7 @@ def left_product(matrix: Tensor, u: Tensor, k: Tensor) -> Tensor:
     """
     lifted = lift(*sine_cosine(u, k))
     total = torch.mv(matrix, u.new_ones(u.size(0))).reshape(-1, 1, 1)
-    return total * unlift((matrix @ lifted.flatten(1)).view_as(lifted), k)
+    return total * unlift(propagate(matrix, lifted), k)
 
 
 class HeadLinear(nn.Module):
@@ -129,7 +130,7 @@ class KappaGCN(TangentStack):
         self.logits = StereographicLogits(dim, heads, classes, curvature=None) if classes else None
 
     def readout(self, u: Tensor, matrix: Tensor) -> Tensor:
-        """Return :math:`\\hat A` times the product logits."""
+        r"""Return :math:`\hat A` times the product logits."""
         assert self.logits is not None
         u = self.dropped(u).unflatten(-1, (self.heads, -1))
-        return matrix @ self.logits.tangent(u, self.layers[-1].space())
+        return matrix @ self.logits.tangent(u, self.output_curvature)

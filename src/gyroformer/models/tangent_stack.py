@@ -7,9 +7,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gyroformer.errors import UsageError
-from gyroformer.graphs.hops import normalised_adjacency
+from gyroformer.graphs.hops import Norm
 from gyroformer.models.base import GraphModel
+from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.nn.features import NodeFeatures
+from gyroformer.nn.sparse import propagation
 from gyroformer.ops.positions import StereographicPositions
 
 if TYPE_CHECKING:
@@ -17,12 +19,13 @@ if TYPE_CHECKING:
 
 
 class CurvedLayer(nn.Module):
-    """A layer that owns its curvatures: ``space()`` is ``(heads, 1)``.
+    """A layer that owns its curvatures.
 
-    ``forward(u, matrix)`` takes and returns tangent vectors ``(N, dim)`` at the origin, all heads joined.
+    ``forward(u, matrix)`` takes and returns tangent vectors ``(N, dim)`` at the origin, all heads joined;
+    ``matrix`` is the normalised adjacency matrix with self-loops, a sparse tensor whose entries are the edges.
     """
 
-    space: nn.Module
+    space: HeadCurvature
 
 
 class TangentStack(GraphModel):
@@ -35,7 +38,7 @@ class TangentStack(GraphModel):
 
     layers: nn.ModuleList
     #: normalisation of the adjacency matrix, ``"sym"`` or ``"row"``
-    norm = "sym"
+    norm: Norm = "sym"
     #: length of a tangent vector of the model as one of the stereographic chart
     scale = 1.0
 
@@ -66,14 +69,21 @@ class TangentStack(GraphModel):
     @property
     def curvatures(self) -> Tensor:
         """All curvatures, ``(layers, heads)``."""
-        return torch.stack([layer.space().squeeze(-1) for layer in self.layers])
+        return torch.stack([space_of(layer).squeeze(-1) for layer in self.layers])
+
+    @property
+    def output_curvature(self) -> Tensor:
+        """The curvatures of the space that the nodes end in, ``(heads, 1)``."""
+        return space_of(self.layers[-1])
+
+    def prepare(self, data: "Data") -> "Data":
+        """Compute the normalised adjacency matrix once; it is kept as long as ``data.edge_index`` is."""
+        self.matrix(data)
+        return data
 
     def matrix(self, data: "Data") -> Tensor:
         """Return the normalised adjacency matrix of ``data`` with self-loops, sparse, in the model's format."""
-        like = next(self.parameters())
-        return normalised_adjacency(
-            data.edge_index, int(data.num_nodes or 0), norm=self.norm, dtype=like.dtype, device=like.device
-        )
+        return propagation(data, norm=self.norm, dtype=next(self.parameters()).dtype)
 
     def tangent(self, data: "Data", x: Tensor | None = None, matrix: Tensor | None = None) -> Tensor:
         """Return the nodes as tangent vectors ``(N, dim)`` at the origin of the last layer's space."""
@@ -91,7 +101,7 @@ class TangentStack(GraphModel):
     def positions(self, data: "Data", x: Tensor | None = None) -> StereographicPositions:
         """Return where the nodes are in the last layer's space."""
         u = self.tangent(data, x).unflatten(-1, (self.heads, -1))
-        return StereographicPositions.from_tangent(self.scale * u, self.layers[-1].space())
+        return StereographicPositions.from_tangent(self.scale * u, self.output_curvature)
 
     def scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return class scores ``(N, classes)``."""
@@ -103,3 +113,9 @@ class TangentStack(GraphModel):
     def readout(self, u: Tensor, matrix: Tensor) -> Tensor:
         """Return class scores from the last layer's tangent vectors."""
         raise NotImplementedError
+
+
+def space_of(layer: nn.Module) -> Tensor:
+    """Return the curvatures of a layer, ``(heads, 1)``."""
+    assert isinstance(layer, CurvedLayer)
+    return layer.space()

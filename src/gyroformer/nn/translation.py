@@ -1,9 +1,9 @@
-"""A bias for points: translation by Möbius addition."""
+"""A bias for points of hyperbolic spaces: translation by Möbius addition."""
 
 import torch
 from torch import Tensor, nn
 
-from gyroformer.ops.lifted import sine_cosine, translate
+from gyroformer.ops.lifted import sine_cosine, translate_hyperbolic
 
 
 class MobiusBias(nn.Module):
@@ -22,5 +22,5 @@ class MobiusBias(nn.Module):
 
     def forward(self, u: Tensor, k: Tensor, scale: float = 1.0) -> Tensor:
         """Return the translated tangent vectors ``(..., heads, d)``, in units of ``scale``; ``k (heads, 1)``."""
-        moved, _, _ = translate(sine_cosine(scale * u, k), *sine_cosine(scale * self.bias, k), k)
-        return moved / scale
+        bias = sine_cosine(scale * self.bias, k)
+        return translate_hyperbolic(sine_cosine(scale * u, k), *bias, k) / scale
