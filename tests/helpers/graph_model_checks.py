@@ -101,3 +101,29 @@ def check_training(build, *, steps=500, rate=5e-2):
         losses.append(loss.item())
     assert sum(losses[-20:]) < sum(losses[:20])
     return model
+
+
+def check_curvature_gradient(model, data, classes=4):
+    """Compare the derivative in every curvature parameter with finite differences."""
+
+    def loss():
+        rows = model.positions(data).squared_dist_rows(torch.arange(data.num_nodes))
+        target = torch.arange(data.num_nodes) % classes
+        return F.cross_entropy(model(data), target) + 0.1 * rows.mean()
+
+    loss().backward()
+    step = 1e-4
+    for layer in model.layers:
+        curvature = layer.space.curvature
+        for head in range(curvature.numel()):
+            with torch.no_grad():
+                centre = curvature[head].clone()
+                values = []
+                for shift in (-2, -1, 1, 2):
+                    curvature[head] = centre + shift * step
+                    values.append(loss())
+                curvature[head] = centre
+            a, b, c, d = values
+            expected = (a - 8 * b + 8 * c - d) / (12 * step)
+            assert abs(expected) > 1e-6
+            torch.testing.assert_close(curvature.grad[head], expected, rtol=1e-6, atol=1e-9)

@@ -172,23 +172,7 @@ def test_its_flat_limit(options):
 @every_variant
 def test_the_curvature_gradient_is_that_of_finite_differences(options):
     data = small_graph(dtype=torch.float64)
-    model = made(data, **options)
-
-    def loss():
-        rows = model.positions(data).squared_dist_rows(torch.arange(12))
-        return F.cross_entropy(model(data), torch.arange(12) % 4) + 0.1 * rows.mean()
-
-    loss().backward()
-    for layer in model.layers:
-        theta = layer.space.curvature
-        with torch.no_grad():
-            theta += 1e-5
-            above = loss()
-            theta -= 2e-5
-            expected = (above - loss()) / 2e-5
-            theta += 1e-5
-        assert abs(expected) > 1e-6
-        torch.testing.assert_close(theta.grad.squeeze(), expected, rtol=1e-5, atol=1e-8)
+    checks.check_curvature_gradient(made(data, **options), data)
 
 
 @every_variant
@@ -210,9 +194,9 @@ def test_saved_and_loaded(tmp_path):
     checks.check_save_and_load(partial(HGCN, attention=True), tmp_path / "model")
 
 
-@pytest.mark.parametrize("options", [{}, {"aggregation": "centre", "attention": True}])
-def test_float32_trains_at_a_high_rate(options):
-    model = checks.check_training(partial(HGCN, **options))
+@pytest.mark.parametrize("options, steps", [({}, 500), ({"aggregation": "centre", "attention": True}, 200)])
+def test_float32_trains_at_a_high_rate(options, steps):
+    model = checks.check_training(partial(HGCN, **options), steps=steps)
     assert (model.curvatures + 1).abs().min() > 1e-3
     assert (model.curvatures < 0).all()
 

@@ -55,27 +55,7 @@ def test_the_curvature_gradient_is_that_of_finite_differences(k):
     data = small_graph(dtype=torch.float64)
     model = KappaGCN(3, classes=4, layers=2, heads=4, curvature=k, dropout=0.0).double()
     torch.nn.init.normal_(model.logits.offset, std=0.3)
-
-    def loss():
-        rows = model.positions(data).squared_dist_rows(torch.arange(12))
-        return F.cross_entropy(model(data), torch.arange(12) % 4) + 0.1 * rows.mean()
-
-    loss().backward()
-    step = 1e-4
-    for layer in model.layers:
-        curvature = layer.space.curvature
-        for head in range(4):
-            with torch.no_grad():
-                centre = curvature[head].clone()
-                values = []
-                for shift in (-2, -1, 1, 2):
-                    curvature[head] = centre + shift * step
-                    values.append(loss())
-                curvature[head] = centre
-            a, b, c, d = values
-            expected = (a - 8 * b + 8 * c - d) / (12 * step)
-            assert abs(expected) > 1e-5
-            torch.testing.assert_close(curvature.grad[head], expected, rtol=1e-6, atol=1e-9)
+    checks.check_curvature_gradient(model, data)
 
 
 @pytest.mark.parametrize("k", [-1.0, 0.0, 0.7])
@@ -108,9 +88,9 @@ def test_saved_and_loaded(tmp_path):
     checks.check_save_and_load(CURVED, tmp_path / "model")
 
 
-@pytest.mark.parametrize("curvature", [0.0, [-2.0, 2.0]])
-def test_float32_trains_at_a_high_rate(curvature):
-    model = checks.check_training(partial(KappaGCN, curvature=curvature))
+@pytest.mark.parametrize("curvature, steps", [(0.0, 500), ([-2.0, 2.0], 200)])
+def test_float32_trains_at_a_high_rate(curvature, steps):
+    model = checks.check_training(partial(KappaGCN, curvature=curvature), steps=steps)
     start = torch.tensor(curvature).expand(2)
     assert (model.curvatures - start).abs().min() > 1e-3
 

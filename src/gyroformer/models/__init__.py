@@ -5,10 +5,23 @@ import dataclasses as dc
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.models.base import GraphModel
 from gyroformer.models.fpst import FPST, TokenGT
+from gyroformer.models.hat import HAT
 from gyroformer.models.hgcn import HGCN
+from gyroformer.models.hgnn import HGNN
 from gyroformer.models.kappa_gcn import KappaGCN
 
-__all__ = ["FPST", "HGCN", "MODELS", "GraphModel", "KappaGCN", "ModelSpec", "TokenGT", "get_model"]
+__all__ = [
+    "FPST",
+    "HAT",
+    "HGCN",
+    "HGNN",
+    "MODELS",
+    "GraphModel",
+    "KappaGCN",
+    "ModelSpec",
+    "TokenGT",
+    "get_model",
+]
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -23,6 +36,8 @@ MODELS: dict[str, ModelSpec] = {
     "fpst": ModelSpec(FPST, "fully product-stereographic Transformer: a learned curvature for each head"),
     "tokengt": ModelSpec(TokenGT, "its flat twin: the same tokens, an ordinary Transformer"),
     "hgcn": ModelSpec(HGCN, "graph convolution in hyperbolic space, one learned curvature for each layer"),
+    "hgnn": ModelSpec(HGNN, "graph network in the Poincaré ball, scored by distances to learned centroids"),
+    "hat": ModelSpec(HAT, "graph attention by hyperbolic distance, a factor of a product for each head"),
     "kappa-gcn": ModelSpec(KappaGCN, "graph convolution on a product of spaces of learned, signed curvature"),
 }
 

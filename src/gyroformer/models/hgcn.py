@@ -173,11 +173,6 @@ class HGCN(TangentStack):
         )
         self.decoder = nn.Linear(dim, classes) if classes else None
 
-    def readout(self, u: Tensor, matrix: Tensor) -> Tensor:
-        r"""Return the linear map of :math:`\log_0`."""
-        assert self.decoder is not None
-        return self.decoder(self.dropped(u))
-
 
 def check_choice(name: str, value: str, known: list[str]) -> None:
     """Raise unless ``value`` is one of ``known``."""

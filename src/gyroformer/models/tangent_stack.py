@@ -33,10 +33,13 @@ class TangentStack(GraphModel):
 
     A layer hands on :math:`\log_0` of its points, not the points: an exponential and the next layer's logarithm
     cancel, and near the ball's edge their float32 values would not. Subclasses fill ``layers`` with
-    :class:`CurvedLayer` and write ``readout``. ``dropout=None`` stands for 0.5 with classes and 0 without.
+    :class:`CurvedLayer`, and set ``decoder`` or write ``readout``. ``dropout=None`` stands for 0.5 with classes and
+    0 without: what keeps a classifier from learning its few labels by heart only blurs places.
     """
 
     layers: nn.ModuleList
+    #: the linear decoder, for a model with classes that does not override ``readout``
+    decoder: nn.Linear | None
     #: normalisation of the adjacency matrix, ``"sym"`` or ``"row"``
     norm: Norm = "sym"
     #: length of a tangent vector of the model as one of the stereographic chart
@@ -89,9 +92,13 @@ class TangentStack(GraphModel):
         """Return the nodes as tangent vectors ``(N, dim)`` at the origin of the last layer's space."""
         matrix = self.matrix(data) if matrix is None else matrix
         x = data.x if x is None else x
-        u = self.features(int(data.num_nodes or 0), None if x is None else self.dropped(x))
+        u = self.enter(self.features(int(data.num_nodes or 0), None if x is None else self.dropped(x)))
         for place, layer in enumerate(self.layers):
             u = layer(self.dropped(u) if place else u, matrix)
+        return u
+
+    def enter(self, u: Tensor) -> Tensor:
+        """Return the first layer's input from the features' linear map; the map itself unless overridden."""
         return u
 
     def dropped(self, u: Tensor) -> Tensor:
@@ -111,8 +118,9 @@ class TangentStack(GraphModel):
         return self.readout(self.tangent(data, x, matrix), matrix)
 
     def readout(self, u: Tensor, matrix: Tensor) -> Tensor:
-        """Return class scores from the last layer's tangent vectors."""
-        raise NotImplementedError
+        """Return class scores from the last layer's tangent vectors; by ``decoder`` unless overridden."""
+        assert self.decoder is not None
+        return self.decoder(self.dropped(u))
 
 
 def space_of(layer: nn.Module) -> Tensor:
