@@ -87,3 +87,13 @@ def test_a_point_seen_from_itself_is_at_the_origin_and_a_near_one_is_near(length
     # along a ray lengths subtract; what is left of them is known to the rounding of sinh x cosh y
     error = 4 * torch.finfo(torch.float32).eps * torch.tensor(2 * length).sinh() + 1e-6
     torch.testing.assert_close(seen, (y - x).norm(dim=-1), rtol=1e-3, atol=error.item())
+
+
+def test_centroids_near_far_points_are_resolved_in_float32():
+    u = directions(length=4.0).float()
+    scores = CentroidScores(4, 10, 3)
+    scores.centroid.data = 1.01 * u
+    space = curvature(-1.0, torch.float32)
+    ours = scores.distances(u, space).diagonal()
+    # on a ray the distance is twice the difference of the lengths
+    torch.testing.assert_close(ours, torch.full((10,), 0.08), rtol=1e-2, atol=0)
