@@ -40,8 +40,8 @@ class CentroidScores(nn.Module):
         square_x, square_y = (px * px).sum(-1, keepdim=True), (py * py).sum(-1, keepdim=True)
         left = torch.cat((square_x, cx * cx, -2 * cx * px), -1)
         right = torch.cat((cy * cy, square_y, cy * py), -1)
-        between = (left @ right.mT).clamp(min=0)
-        return (2 * safe_sqrt(between) * arsin_ratio(k.to(wide) * between)).to(u.dtype)
+        between = (left @ right.mT).clamp(min=0).to(u.dtype)
+        return 2 * safe_sqrt(between) * arsin_ratio(k * between)
 
     def forward(self, u: Tensor, k: Tensor) -> Tensor:
         """Return scores ``(N, classes)`` of tangent vectors ``(N, dim)`` at the origin; ``k (1, 1)``."""
