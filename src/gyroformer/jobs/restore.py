@@ -135,13 +135,14 @@ def _graph(job: JobSettings, graph: "str | Path | Data | None", features: str | 
         if not job.graph.source:
             raise DataError(f"{run}: does not say where its graph came from: give it as GRAPH")
         return read_graph_of(job)
-    if isinstance(graph, str | Path):
+    if isinstance(graph, (str, Path)):
         return load(graph, directed=job.graph.directed, features=features)
     if features is not None:
         raise UsageError("features belong to a graph given by name: put them into data.x")
     if "ids" not in graph:
-        graph = graph.clone()
-        graph.ids = list(range(int(graph.num_nodes or 0)))
+        named = graph.clone()
+        named.ids = list(range(int(named.num_nodes or 0)))
+        return named
     return graph
 
 
