@@ -13,7 +13,6 @@ overflow, and applies an ELU to the class scores.
 from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv
 
 from gyroformer.models.base import arguments
 from gyroformer.models.stack import ConvolutionStack
@@ -57,6 +56,8 @@ class GAT(ConvolutionStack):
 
     def convolution(self, before: int, after: int, *, last: bool) -> nn.Module:
         """Return a convolution whose heads are joined, or averaged in the last layer."""
+        from torch_geometric.nn import GATConv
+
         heads = self.config["heads"]
         width = after if last else head_width(after, heads)
         return GATConv(

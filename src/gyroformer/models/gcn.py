@@ -12,7 +12,6 @@ Published code departs: the HGCN, Q-GCN and GIL repositories feed the row-normal
 from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
-from torch_geometric.nn import GCNConv
 
 from gyroformer.models.base import arguments
 from gyroformer.models.stack import ConvolutionStack, sparse_rows
@@ -51,6 +50,8 @@ class GCN(ConvolutionStack):
 
     def convolution(self, before: int, after: int, *, last: bool) -> nn.Module:
         """Return a convolution that takes the matrix as it is."""
+        from torch_geometric.nn import GCNConv
+
         return GCNConv(before, after, normalize=False, add_self_loops=False)
 
     def graph(self, data: "Data") -> tuple[Tensor, ...]:

@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv
 
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.geometry.trig import safe_sqrt
@@ -148,6 +147,8 @@ class GIL(LayeredModel):
         distance: str = "grow",
     ) -> None:
         super().__init__(arguments(locals()))
+        from torch_geometric.nn import GATConv
+
         if distance not in DISTANCES:
             near = did_you_mean(distance, list(DISTANCES))
             raise UsageError(f"distance must be one of {', '.join(DISTANCES)}; got {distance!r}{near}")
@@ -157,7 +158,7 @@ class GIL(LayeredModel):
         def ball(before: int, heads: int) -> HyperbolicAttention:
             return HyperbolicAttention(before, dim, heads, distance=distance, dropout=self.dropout)
 
-        def flat(before: int, after: int, heads: int) -> GATConv:
+        def flat(before: int, after: int, heads: int) -> nn.Module:
             width = head_width(after, heads)
             return GATConv(before, width, heads, dropout=self.dropout, add_self_loops=False)
 

@@ -11,7 +11,6 @@ vectors are not divided by their lengths.
 from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
-from torch_geometric.nn import SAGEConv
 
 from gyroformer.models.base import arguments
 from gyroformer.models.stack import ConvolutionStack, sparse_rows
@@ -50,6 +49,8 @@ class SAGE(ConvolutionStack):
 
     def convolution(self, before: int, after: int, *, last: bool) -> nn.Module:
         """Return a convolution whose mean is a sum by the row-normalised matrix."""
+        from torch_geometric.nn import SAGEConv
+
         return SAGEConv(before, after, aggr="sum")
 
     def graph(self, data: "Data") -> tuple[Tensor, ...]:
