@@ -223,7 +223,7 @@ def test_nodes_at_one_place_have_distance_zero_and_a_finite_gradient(name):
 
 
 def test_unknown_options_and_values_are_named(name):
-    with pytest.raises(UsageError, match=f"{name} has no option 'layer'; did you mean 'layers'"):
+    with pytest.raises(UsageError, match=f"{name}' has no option 'layer'; did you mean 'layers'"):
         get_model(name).make(3, layer=2)
     if name not in LINEAR:
         with pytest.raises(UsageError, match=r"activation must be one of .* did you mean 'relu'"):
