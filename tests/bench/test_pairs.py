@@ -36,6 +36,7 @@ def test_rows_are_printed_and_written(ring, tmp_path, capsys):
     for native, eager in (rows[:2], rows[2:]):
         ratio = float(eager["milliseconds"]) / float(native["milliseconds"])
         assert float(eager["over_native"]) == pytest.approx(ratio, rel=0.02)
+    assert all(float(r["processor_milliseconds"]) > 0 for r in rows)
     assert rows[0]["torch"] == torch.__version__
     assert rows[0]["threads"] == "1"
     assert capsys.readouterr().out.count("native") == 6

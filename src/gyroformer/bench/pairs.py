@@ -1,8 +1,8 @@
 """Time of the sum over non-neighbours with its gradient, by form: ``python -m gyroformer.bench.pairs web-edu``.
 
 Points are random, the sizes and neighbours those of the data set; Σ_u deg(u) log S_u and its gradient in the points and
-the curvatures are computed. All forms of a case run in one process, in turn, warm; times are medians. On shared
-machines the ratios are what is measured.
+the curvatures are computed. All forms of a case run in one process, in turn, warm; times are medians, by the clock and
+of the processor (all threads together). On shared machines the ratios are what is measured.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import csv
 import dataclasses as dc
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,20 @@ class Case:
         return run
 
 
+class ProcessorTime:
+    """A step that notes the processor time of each of its runs."""
+
+    def __init__(self, step: Callable[[], None]) -> None:
+        self.step = step
+        self.seconds: list[float] = []
+
+    def __call__(self) -> None:
+        """Run the step."""
+        start = time.process_time()
+        self.step()
+        self.seconds.append(time.process_time() - start)
+
+
 def measure(
     names: list[str], forms: list[str], *, rounds: int, said: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
@@ -88,9 +103,11 @@ def measure_case(
     for label, columns in (("all", None), (str(sample.numel()), sample)):
         torch.compiler.reset()  # the compiled form at its best: made for these sizes, not for any
         said(f"{name}: columns {label}, {rounds} rounds of {len(forms)} forms")
-        seconds = speed.interleaved({form: case.step(form, columns) for form in forms}, rounds)
+        steps = {form: ProcessorTime(case.step(form, columns)) for form in forms}
+        seconds = speed.interleaved(dict(steps), rounds)
         medians = {form: 1e3 * statistics.median(times) for form, times in seconds.items()}
         for form, milliseconds in medians.items():
+            busy = 1e3 * statistics.median(steps[form].seconds[-rounds:])
             yield {
                 "data": name,
                 "nodes": nodes,
@@ -98,6 +115,7 @@ def measure_case(
                 "columns": label,
                 "form": form,
                 "milliseconds": round(milliseconds, 2),
+                "processor_milliseconds": round(busy, 2),
                 "over_native": round(milliseconds / medians["native"], 2) if "native" in medians else None,
                 "rounds": rounds,
             }
@@ -135,6 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
             rows.append(row)
             print(
                 f"{row['data']:<12} {row['columns']:>5} columns  {row['form']:<9} {row['milliseconds']:>9.1f} ms  "
+                f"{row['processor_milliseconds']:>9.1f} ms of processor  "
                 f"{row['over_native'] or '-':>6} x native",
                 flush=True,
             )
