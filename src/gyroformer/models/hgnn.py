@@ -57,7 +57,8 @@ class HGNN(TangentStack):
         classes: number of classes; None to return points.
         num_nodes: learned vectors for this many nodes, for a graph without features.
         dropout: share of values dropped before each linear map; None for 0.5 with classes, else 0.
-        activation: one of elu, gelu, relu, tanh; sigmoid would lead out of the ball.
+        activation: one of elu, gelu, relu, tanh; sigmoid would lead out of the ball, and so would the SELU of the
+            published runs, to which elu comes nearest.
         centroids: number of centroids.
         curvature: initial curvature of each layer, negative.
         learn_curvature: whether training changes them (the paper's are fixed); they stay negative.
@@ -74,7 +75,7 @@ class HGNN(TangentStack):
         classes: int | None = None,
         num_nodes: int | None = None,
         dropout: float | None = None,
-        activation: str = "relu",
+        activation: str = "elu",
         centroids: int = 64,
         curvature: float = -1.0,
         learn_curvature: bool = False,
