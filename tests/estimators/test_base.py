@@ -242,6 +242,29 @@ def test_wrong_parameters_are_refused_by_fit(wrong, said, graph):
         gf.GraphEmbedder(**{"epochs": 1, **wrong}).fit(graph)
 
 
+def test_a_job_too_large_is_refused_unless_memory_is_ignored(graph, monkeypatch):
+    monkeypatch.setattr("gyroformer.jobs.memory.available_memory", lambda: 1e6)
+    with pytest.raises(UsageError, match="GB are free"):
+        gf.GraphEmbedder(**QUICK).fit(graph)
+    gf.GraphEmbedder(ignore_memory=True, **QUICK).fit(graph)
+
+
+def test_a_classify_run_of_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file, nodes = write_tree(tmp_path / "tree.csv")
+    words = ["elm", "fir", ""]  # a third of the nodes has no label
+    rows = "".join(f"n{node},{words[node % 3]}\n" for node in range(nodes))
+    (tmp_path / "labels.csv").write_text("id,label\n" + rows)
+    command = ["classify", file.name, "--labels", "labels.csv", "--epochs", "3", "--out", "run"]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    found = gf.NodeClassifier.from_run("run")
+    assert found.classes_.tolist() == ["elm", "fir"]
+    assert set(found.predict()) <= {"elm", "fir"}
+    assert found.score() == pytest.approx(found.results_["test_f1"] / 100)
+    stored = np.load("run/embeddings.npz")["probability"]
+    np.testing.assert_allclose(found.predict_proba(), stored, atol=1e-6)
+
+
 def test_verbose_prints_some_lines(graph, capsys):
     gf.GraphEmbedder(random_state=0, **QUICK).fit(graph)
     assert not capsys.readouterr().out

@@ -35,3 +35,5 @@ def test_unlabelled_nodes_are_left_out_of_a_given_split():
     assert split.test.tolist() == list(range(3, 70, 4))
     named = given_split((np.arange(10), np.arange(10, 20), np.arange(20, 90)), CODES, 0.2, seed=0)
     assert named.test.tolist() == list(range(20, 70))
+    rest = given_split((None, np.arange(10), np.arange(10, 60)), CODES, 0.2, seed=0)
+    assert rest.train.tolist() == list(range(60, 70))

@@ -53,6 +53,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     random_state: Any
     device: str
     dtype: str
+    ignore_memory: bool
     verbose: bool
     out: str | Path | None
 
@@ -106,12 +107,14 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         """Do the job and take its result; torch's global random state is the caller's again afterwards."""
         if self.out is not None and (Path(self.out) / CONFIG).exists():
             raise UsageError(
-                f"{self.out}: holds a run already; choose another out, or read it with "
+                f"{self.out}: holds a run already; choose another out, or read a run that is finished with "
                 f"{type(self).__name__}.from_run"
             )
-        listen = _told if self.verbose else None
+        listen, ignore_memory = _told if self.verbose else None, self.ignore_memory
         with own_random_state(job.device):
-            done = run_job(job, data=data, out=self.out, listen=listen, **planning)
+            done = run_job(
+                job, data=data, out=self.out, listen=listen, ignore_memory=ignore_memory, **planning
+            )
         assert done.plan is not None
         assert done.outcome is not None
         self._take(data, done.plan, done.outcome, done.results)

@@ -10,17 +10,15 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gyroformer.data.registry import DATASETS
 from gyroformer.data.split import Split
 from gyroformer.errors import DataError, UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
 from gyroformer.estimators.inputs import Ids, Int, array_of, node_places
 from gyroformer.estimators.labels import encoded, labels_of_nodes, missing, own_labels
-from gyroformer.estimators.node_split import given_split, only_labelled, own_masks
+from gyroformer.estimators.node_split import chosen_split, given_split
 from gyroformer.graphs.check import UNLABELLED
-from gyroformer.jobs.classify import split_of
 from gyroformer.jobs.plan import Plan
-from gyroformer.jobs.settings import ClassifyJob, JobSettings
+from gyroformer.jobs.settings import JobSettings
 from gyroformer.tasks.classification import NodeClassification, count_classes
 
 if TYPE_CHECKING:
@@ -60,6 +58,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         random_state: an integer, a ``RandomState``, or None for a seed that is drawn and kept as ``seed_``.
         device: where to compute; ``"auto"`` takes the fastest.
         dtype: ``"float32"`` or ``"float64"``.
+        ignore_memory: whether to start even if the memory is estimated not to suffice.
         verbose: whether to print some lines over the run.
         out: a folder for the run; nothing is kept without one.
 
@@ -100,6 +99,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         random_state: Any = None,
         device: str = "cpu",
         dtype: str = "float32",
+        ignore_memory: bool = False,
         verbose: bool = False,
         out: str | Path | None = None,
     ) -> None:
@@ -122,6 +122,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.device = device
         self.dtype = dtype
+        self.ignore_memory = ignore_memory
         self.verbose = verbose
         self.out = out
 
@@ -156,7 +157,10 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
                 "the graph has no labels: give them as y (requires y to be passed, but it is None)"
             )
         classes, codes = encoded(labels_of_nodes(y, Ids(data.ids)))
-        split = self._split(data, job, codes, own, (train, val))
+        if self.split is not None and (train is not None or val is not None):
+            raise UsageError("nodes to learn from are given twice, to fit and as the parameter 'split'")
+        named = self.split if val is None and train is None else (train, val)
+        split = chosen_split(named, data, job, codes, own=own, fraction=self.validation_fraction)
         return self._fit(data, job, classes, codes, split)
 
     def _fit_nodes(self, X: object, y: object) -> Self:
@@ -190,35 +194,6 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
             data.label_names = [str(label) for label in classes]
         self.classes_ = classes
         return self._run(data, job, split=split)
-
-    def _split(
-        self, data: "Data", job: JobSettings, codes: Int, own: bool, given: tuple[object, object]
-    ) -> Split:
-        """Return the split that the caller or the parameters name, without unlabelled nodes."""
-        assert isinstance(job, ClassifyJob)
-        train, val = given
-        fraction, everything = self.validation_fraction, codes != UNLABELLED
-        if train is not None or val is not None:
-            if self.split is not None:
-                raise UsageError("nodes to learn from are given twice, to fit and as the parameter 'split'")
-            if train is None:
-                train = np.setdiff1d(np.flatnonzero(everything), node_places(val, len(codes), "val"))
-            return given_split((train, val), codes, fraction, job.seed)
-        if isinstance(self.split, Split):
-            return only_labelled(self.split, codes)
-        if isinstance(self.split, (tuple, list)):
-            if len(self.split) not in (2, 3):
-                raise UsageError(
-                    f"split must be (train, val) or (train, val, test), got {len(self.split)} parts"
-                )
-            return given_split(tuple(self.split), codes, fraction, job.seed)
-        numbered = copy.copy(data)
-        numbered.y = torch.from_numpy(codes)
-        named = str(getattr(data, "name", "") or "") in DATASETS
-        if self.split is not None or (own and named):
-            return only_labelled(split_of(job, numbered), codes)
-        masks = own_masks(data) if own else None
-        return given_split(masks or (everything,), codes, fraction, job.seed)
 
     def predict(self, X: object = None) -> NDArray[Any]:
         """Return the likeliest label of each node.

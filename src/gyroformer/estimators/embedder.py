@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from gyroformer.errors import UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
-from gyroformer.estimators.inputs import graph_of
 from gyroformer.jobs.plan import Plan
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.tasks.average_precision import mean_average_precision
@@ -46,6 +45,7 @@ class GraphEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEsti
         random_state: an integer, a ``RandomState``, or None for a seed that is drawn and kept as ``seed_``.
         device: where to compute; ``"auto"`` takes the fastest.
         dtype: ``"float32"`` or ``"float64"``.
+        ignore_memory: whether to start even if the memory is estimated not to suffice.
         verbose: whether to print some lines over the run.
         out: a folder for the run; nothing is kept without one.
 
@@ -85,6 +85,7 @@ class GraphEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEsti
         random_state: Any = None,
         device: str = "cpu",
         dtype: str = "float32",
+        ignore_memory: bool = False,
         verbose: bool = False,
         out: str | Path | None = None,
     ) -> None:
@@ -106,6 +107,7 @@ class GraphEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEsti
         self.random_state = random_state
         self.device = device
         self.dtype = dtype
+        self.ignore_memory = ignore_memory
         self.verbose = verbose
         self.out = out
 
@@ -178,7 +180,7 @@ class GraphEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEsti
                 return task.evaluate(self.model_)["map"] / 100
             positions = self.model_.positions(ready)
             nodes = task.map_nodes if len(positions) == len(self._ids.names) else None
-            neighbours = Neighbours.of(graph_of(ready).edge_index, len(positions))
+            neighbours = Neighbours.of(ready.edge_index, len(positions))
             return float(mean_average_precision(positions.squared_dist_rows, neighbours, nodes=nodes))
 
     def _objective(self) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class LinkPredictor(GraphEstimator):
             which edges are held out too.
         device: where to compute; ``"auto"`` takes the fastest.
         dtype: ``"float32"`` or ``"float64"``.
+        ignore_memory: whether to start even if the memory is estimated not to suffice.
         verbose: whether to print some lines over the run.
         out: a folder for the run; nothing is kept without one.
 
@@ -93,6 +94,7 @@ class LinkPredictor(GraphEstimator):
         random_state: Any = None,
         device: str = "cpu",
         dtype: str = "float32",
+        ignore_memory: bool = False,
         verbose: bool = False,
         out: str | Path | None = None,
     ) -> None:
@@ -117,6 +119,7 @@ class LinkPredictor(GraphEstimator):
         self.random_state = random_state
         self.device = device
         self.dtype = dtype
+        self.ignore_memory = ignore_memory
         self.verbose = verbose
         self.out = out
 

@@ -1,17 +1,50 @@
 """Which labelled nodes a classifier learns from and which it chooses on."""
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from gyroformer.data.registry import DATASETS
 from gyroformer.data.split import PARTS, Split
 from gyroformer.errors import DataError, UsageError
 from gyroformer.estimators.inputs import Int, node_places
 from gyroformer.graphs.check import UNLABELLED
+from gyroformer.jobs.classify import split_of
+from gyroformer.jobs.settings import ClassifyJob, JobSettings
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+
+def chosen_split(
+    split: Any, data: "Data", job: JobSettings, codes: Int, *, own: bool, fraction: float
+) -> Split:
+    """Return the split to learn by, without nodes that have no label.
+
+    Args:
+        split: a ``Split``, a split's name, masks or places ``(train, val)`` or ``(train, val, test)`` of which the
+            first two may be None, or None: the graph's own split if labels are its own, else all labelled nodes.
+        data: the graph.
+        job: the job, whose seed decides draws and whose objective holds the split's name.
+        codes: class numbers of all nodes, ``UNLABELLED`` where there is none.
+        own: whether labels are the graph's own.
+        fraction: share of the nodes to learn from that is held out if there are none to choose on.
+    """
+    assert isinstance(job, ClassifyJob)
+    if isinstance(split, Split):
+        return only_labelled(split, codes)
+    if isinstance(split, (tuple, list)):
+        if len(split) not in (2, 3):
+            raise UsageError(f"split must be (train, val) or (train, val, test), got {len(split)} parts")
+        return given_split(tuple(split), codes, fraction, job.seed)
+    if split is not None or (own and str(getattr(data, "name", "") or "") in DATASETS):
+        numbered = copy.copy(data)
+        numbered.y = torch.from_numpy(codes)
+        return only_labelled(split_of(job, numbered), codes)
+    masks = own_masks(data) if own else None
+    return given_split(masks or (None,), codes, fraction, job.seed)
 
 
 def own_masks(data: "Data") -> tuple[Any, ...] | None:
@@ -30,22 +63,25 @@ def given_split(parts: tuple[Any, ...], codes: Int, fraction: float, seed: int) 
     """Return the split of masks or places that the caller gave.
 
     Args:
-        parts: nodes to learn from, to choose on (None: held out from the first) and to test on (absent: all other
-            labelled nodes).
+        parts: nodes to learn from (None: all labelled ones that the other two do not name), to choose on (None: held
+            out from the first) and to test on (absent: all other labelled nodes).
         codes: class numbers of all nodes, ``UNLABELLED`` where there is none.
         fraction: share of the nodes to learn from that is held out if there are none to choose on.
         seed: of the nodes that are held out.
     """
-    nodes = len(codes)
-    train = _labelled(node_places(parts[0], nodes, "train"), codes)
-    if len(parts) > 1 and parts[1] is not None:
-        val = _labelled(node_places(parts[1], nodes, "val"), codes)
-    else:
+    nodes, everything = len(codes), np.flatnonzero(codes != UNLABELLED)
+    given = [
+        None if part is None else _labelled(node_places(part, nodes, name), codes)
+        for name, part in zip(PARTS, parts, strict=False)
+    ]
+    train, val, test = given + [None] * (3 - len(given))
+    if train is None:
+        taken = [part for part in (val, test) if part is not None]
+        train = np.setdiff1d(everything, np.concatenate(taken)) if taken else everything
+    if val is None:
         train, val = held_out(train, codes, fraction, seed)
-    if len(parts) > 2:
-        test = _labelled(node_places(parts[2], nodes, "test"), codes)
-    else:
-        test = np.setdiff1d(np.flatnonzero(codes != UNLABELLED), np.concatenate((train, val)))
+    if test is None:
+        test = np.setdiff1d(everything, np.concatenate((train, val)))
     places = [torch.from_numpy(part) for part in (train, val, test)]
     return Split(name="given", nodes=nodes, train=places[0], val=places[1], test=places[2])
 
