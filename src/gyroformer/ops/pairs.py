@@ -1,60 +1,225 @@
-"""Distances of pairs of nodes in half-angle coordinates."""
+r"""Distances between all pairs of nodes, and the sum over non-neighbours that graph reconstruction needs.
 
-import dataclasses as dc
+Nodes are points of a product of H stereographic spaces in half-angle coordinates
+(:mod:`gyroformer.ops.lifted`): P ``(N, H, d)`` and C ``(N, H, 1)``, :math:`C^2 + \kappa|P|^2 = 1`. For a pair, in each
+space,
+
+.. math:: q = |C_v P_u - C_u P_v|^2, \qquad d^2 = 4\,q\,r(\kappa q)^2, \qquad
+          r(z) = \frac{\arcsin\sqrt z}{\sqrt z},
+
+and the squared distances of the spaces add up. The difference is formed before it is squared: nothing cancels where
+two points are close. P, C and k are independent inputs, differentiable each.
+
+:func:`log_partition` takes all pairs and keeps a sum per node: in C++ (``"native"``), or in torch by blocks of rows
+whose backward pass computes them again, compiled (``"compiled"``) or not (``"eager"``). All give the same result.
+"""
+
+import functools
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
-from gyroformer.geometry.trig import arsin_ratio
-from gyroformer.graphs.adjacency import simple_adjacency
+from gyroformer.errors import UsageError, did_you_mean
+from gyroformer.geometry.trig import arsin_ratio, safe_sqrt
+from gyroformer.ops.lifted import at_least_float32
+from gyroformer.ops.native import build, fused, fused_pairs
+from gyroformer.ops.neighbours import Neighbours
 
+__all__ = ["FORMS", "Neighbours", "log_partition", "pair_squared_dist", "squared_dist_rows"]
 
-@dc.dataclass(frozen=True, slots=True)
-class Neighbours:
-    """The neighbours of each node of a simple undirected graph, row by row."""
+FORMS = ("auto", "native", "compiled", "eager")
+#: rows at a time in the compiled form, whose loops keep no coordinates
+COMPILED_ROWS = 512
+#: numbers at a time in the eager form: rows x columns x coordinates, about what the nearer caches hold
+EAGER_NUMBERS = 1 << 20
 
-    indptr: Tensor
-    indices: Tensor
-
-    @classmethod
-    def of(cls, edge_index: Tensor, num_nodes: int) -> "Neighbours":
-        """Return the neighbours in the graph behind ``edge_index``."""
-        matrix = simple_adjacency(edge_index, num_nodes)
-        return cls(torch.from_numpy(matrix.indptr).long(), torch.from_numpy(matrix.indices).long())
-
-    @property
-    def degree(self) -> Tensor:
-        """Number of neighbours of each node."""
-        return self.indptr.diff()
+Sums = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, bool], Tensor]
 
 
-def _squared(sine_i, cosine_i, sine_j, cosine_j, k):
-    t = cosine_j * sine_i - cosine_i * sine_j
-    q = (t * t).sum(-1)
-    ratio = arsin_ratio((k.reshape(-1) * q).clamp(max=1.0))
-    return (4 * q * ratio * ratio).sum(-1)
+def _squared(p: Tensor, c: Tensor, others_p: Tensor, others_c: Tensor, k: Tensor) -> Tensor:
+    """Return d² ``(...)`` of points that broadcast, ``(..., H, d)`` and ``(..., H, 1)``; k ``(H,)``."""
+    q = (others_c * p - c * others_p).square().sum(-1)
+    return (4 * q * arsin_ratio(k * q).square()).sum(-1)
 
 
-def pair_squared_dist(sine, cosine, k, source, target):
+def pair_squared_dist(sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, target: Tensor) -> Tensor:
+    """Return the squared distances of M pairs of nodes, ``(M,)``.
+
+    Args:
+        sine: half-angle sines P, ``(N, H, d)``.
+        cosine: half-angle cosines C, ``(N, H, 1)``.
+        k: curvatures, ``(H,)`` or ``(H, 1)``.
+        source: nodes ``(M,)``.
+        target: nodes ``(M,)``.
+    """
+    sine, cosine, k = _checked(sine, cosine, k)
     return _squared(sine[source], cosine[source], sine[target], cosine[target], k)
 
 
-def squared_dist_rows(sine, cosine, k, rows, columns=None):
-    if columns is not None:
-        sine_c, cosine_c = sine[columns], cosine[columns]
-    else:
-        sine_c, cosine_c = sine, cosine
-    return _squared(sine[rows].unsqueeze(1), cosine[rows].unsqueeze(1), sine_c, cosine_c, k)
+def squared_dist_rows(
+    sine: Tensor, cosine: Tensor, k: Tensor, rows: Tensor, columns: Tensor | None = None
+) -> Tensor:
+    """Return the squared distances from some nodes to others (all, if no ``columns`` are given), ``(R, K)``.
+
+    Args:
+        sine: half-angle sines P, ``(N, H, d)``.
+        cosine: half-angle cosines C, ``(N, H, 1)``.
+        k: curvatures, ``(H,)`` or ``(H, 1)``.
+        rows: nodes ``(R,)``.
+        columns: nodes ``(K,)``.
+    """
+    sine, cosine, k = _checked(sine, cosine, k)
+    others = (sine, cosine) if columns is None else (sine[columns], cosine[columns])
+    count = others[0].shape[0]
+    step = max(1, EAGER_NUMBERS // max(1, count * sine.shape[1] * sine.shape[2]))
+    parts = [
+        _squared(sine[some, None], cosine[some, None], others[0], others[1], k) for some in rows.split(step)
+    ]
+    return torch.cat(parts) if parts else sine.new_empty(0, count)
 
 
-def log_partition(sine, cosine, k, neighbours, *, columns=None, scale=1.0, squared=True, form="auto"):
-    n = sine.size(0)
-    d2 = squared_dist_rows(sine, cosine, k, torch.arange(n), columns)
-    e = torch.exp(-(d2 if squared else (d2 + 1e-12).sqrt()))
-    mask = torch.ones(n, n)
-    u = torch.repeat_interleave(torch.arange(n), neighbours.degree)
-    mask[u, neighbours.indices] = 0
-    mask.fill_diagonal_(0)
-    if columns is not None:
-        mask = mask[:, columns]
-    return torch.log1p(scale * (e * mask).sum(1))
+def log_partition(
+    sine: Tensor,
+    cosine: Tensor,
+    k: Tensor,
+    neighbours: Neighbours,
+    *,
+    columns: Tensor | None = None,
+    scale: float = 1.0,
+    squared: bool = True,
+    form: str = "auto",
+) -> Tensor:
+    r"""Return the logarithm of each node's partition sum, ``(N,)``.
+
+    .. math:: \log S_u, \qquad S_u = 1 + s \sum_{v \ne u,\ v \not\sim u} e^{-d(u, v)^2}
+
+    over all nodes v, or over those in ``columns``. The 1 is u itself. No N x N tensor is formed.
+
+    Args:
+        sine: half-angle sines P, ``(N, H, d)``.
+        cosine: half-angle cosines C, ``(N, H, 1)``.
+        k: curvatures, ``(H,)`` or ``(H, 1)``.
+        neighbours: the graph.
+        columns: a sample of nodes to sum over, ``(K,)``, in any order; one that comes twice counts twice.
+        scale: the factor s; N/K makes the sum over a sample that over all.
+        squared: False for :math:`e^{-d}`; its derivative where two points coincide counts as 0.
+        form: ``"native"`` (float32 on a CPU), ``"compiled"``, ``"eager"``, or ``"auto"``: native where it can be,
+            else eager.
+    """
+    sine, cosine, k = _checked(sine, cosine, k)
+    _check_graph(sine, neighbours, columns)
+    if _chosen(form, sine, cosine, k) == "native":
+        ordered = None if columns is None else columns.sort().values
+        return fused_pairs.log_partition(
+            sine,
+            cosine,
+            k,
+            neighbours.indptr,
+            neighbours.indices,
+            ordered,
+            scale=float(scale),
+            squared=squared,
+        )
+    width = sine.shape[1] * sine.shape[2]
+    count = sine.shape[0] if columns is None else columns.numel()
+    rows = COMPILED_ROWS if form == "compiled" else max(1, EAGER_NUMBERS // max(1, width * count))
+    sums = _compiled_sums() if form == "compiled" else _row_sums
+    parts = []
+    for some in torch.arange(sine.shape[0], device=sine.device).split(rows):
+        keep = _kept(neighbours, some, columns)
+        parts.append(_recomputed(sums, sine, cosine, k, some, columns, keep, squared))
+    return torch.log1p(scale * torch.cat(parts))
+
+
+def _row_sums(
+    p: Tensor, c: Tensor, others_p: Tensor, others_c: Tensor, k: Tensor, keep: Tensor, squared: bool
+) -> Tensor:
+    """Return Σ_v exp(−d²) over the columns that each row keeps, ``(R,)``."""
+    square = _squared(p[:, None], c[:, None], others_p, others_c, k)
+    exponent = square if squared else safe_sqrt(square)
+    return torch.where(keep, torch.exp(-exponent), 0.0).sum(-1)
+
+
+@functools.cache
+def _compiled_sums() -> Sums:
+    return torch.compile(_row_sums, fullgraph=True)
+
+
+def _recomputed(
+    sums: Sums,
+    sine: Tensor,
+    cosine: Tensor,
+    k: Tensor,
+    rows: Tensor,
+    columns: Tensor | None,
+    keep: Tensor,
+    squared: bool,
+) -> Tensor:
+    """Return the sums of some rows; the backward pass forms the pairs again rather than keep them."""
+    others = (sine, cosine) if columns is None else (sine[columns], cosine[columns])
+    arguments = (sine[rows], cosine[rows], *others, k, keep, squared)
+    if not torch.is_grad_enabled():
+        return sums(*arguments)
+    result: Tensor = checkpoint(sums, *arguments, use_reentrant=False, preserve_rng_state=False)
+    return result
+
+
+def _kept(neighbours: Neighbours, rows: Tensor, columns: Tensor | None) -> Tensor:
+    """Return which columns count for each row, ``(R, K)``: neither the node itself nor its neighbours."""
+    left_out = neighbours.adjacent(rows)
+    left_out[torch.arange(rows.numel(), device=rows.device), rows] = True
+    return ~(left_out if columns is None else left_out[:, columns])
+
+
+def _chosen(form: str, *tensors: Tensor) -> str:
+    """Return the form to use: what was asked for, if it can be had."""
+    if form not in FORMS:
+        raise UsageError(
+            f"no form is called {form!r}{did_you_mean(form, list(FORMS))}; known: {', '.join(FORMS)}"
+        )
+    usable = fused.usable(*tensors)
+    if form == "auto":
+        return "native" if usable else "eager"
+    if form == "native" and not usable:
+        raise UsageError(
+            "form='native' needs float32 on the CPU, a C++ compiler and no autocast or function transform, got "
+            f"{tensors[0].dtype} on {tensors[0].device.type}: use form='auto'"
+        )
+    if form == "compiled" and tensors[0].device.type == "cpu" and build.find_compiler() is None:
+        raise UsageError(
+            "form='compiled' needs a C++ compiler (g++ or clang++) for the CPU: use form='eager'"
+        )
+    return form
+
+
+def _checked(sine: Tensor, cosine: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the inputs in float32 or float64, k as ``(H,)``, once their shapes fit together."""
+    if sine.dim() != 3 or cosine.shape != (*sine.shape[:2], 1):
+        raise UsageError(
+            f"sine and cosine must have the shapes (N, H, d) and (N, H, 1), got {tuple(sine.shape)} and "
+            f"{tuple(cosine.shape)}"
+        )
+    heads = sine.shape[1]
+    if k.shape not in ((heads,), (heads, 1)):
+        raise UsageError(f"k must have the shape ({heads},), one for each space, got {tuple(k.shape)}")
+    return at_least_float32(sine), at_least_float32(cosine), at_least_float32(k).reshape(heads)
+
+
+def _check_graph(sine: Tensor, neighbours: Neighbours, columns: Tensor | None) -> None:
+    nodes = sine.shape[0]
+    if neighbours.num_nodes != nodes:
+        raise UsageError(f"there are {nodes} points, but the graph has {neighbours.num_nodes} nodes")
+    if neighbours.indptr.device != sine.device:
+        raise UsageError(
+            f"the graph is on {neighbours.indptr.device}, the points on {sine.device}: move it with to()"
+        )
+    if columns is None:
+        return
+    if columns.dtype != torch.int64 or columns.dim() != 1 or columns.numel() == 0:
+        raise UsageError(
+            f"columns must be a vector of at least one int64, got {columns.dtype} {tuple(columns.shape)}"
+        )
+    if columns.min() < 0 or columns.max() >= nodes:
+        raise UsageError(f"columns must name nodes from 0 to {nodes - 1}")

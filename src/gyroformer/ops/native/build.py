@@ -20,7 +20,10 @@ import torch
 from gyroformer.ops.attention import feature_floor
 from gyroformer.ops.lifted import REACH, least_cone
 
-SOURCE = Path(__file__).with_name("kernels.cpp")
+FOLDER = Path(__file__).parent
+SOURCES = sorted(FOLDER.glob("*.cpp"))
+#: everything that the compiled library depends on
+READ = sorted([*SOURCES, *FOLDER.glob("*.hpp")])
 CONSTANTS = {
     "SET_REACH": REACH,
     "SET_LEAST": least_cone(torch.float32),
@@ -44,7 +47,7 @@ def library() -> ctypes.CDLL | None:
     """Return the compiled kernels, building them if need be, or None if this machine cannot."""
     if os.environ.get("GYROFORMER_NATIVE") == "0":
         return None
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+    compiler = find_compiler()
     if compiler is None:
         _log.warning("no C++ compiler found: layers run as plain torch, about three times slower on a CPU")
         return None
@@ -56,12 +59,17 @@ def library() -> ctypes.CDLL | None:
         return None
 
 
+def find_compiler() -> str | None:
+    """Return the C++ compiler to use, None if there is none."""
+    return os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+
+
 def _built(compiler: str) -> Path:
-    """Return the shared library for this source, compiler and processor, compiled if it is not there."""
+    """Return the shared library for these sources, compiler and processor, compiled if it is not there."""
     version = subprocess.run(
         [compiler, "--version"], capture_output=True, text=True, check=True, timeout=60
     ).stdout
-    parts = [SOURCE.read_text(), *FLAGS, version, platform.machine(), _processor()]
+    parts = [*(path.read_text() for path in READ), *FLAGS, version, platform.machine(), _processor()]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     folder = cache_folder()
     target = folder / f"kernels-{key}.so"
@@ -70,7 +78,7 @@ def _built(compiler: str) -> Path:
         handle, name = tempfile.mkstemp(dir=folder, suffix=".part")
         os.close(handle)
         try:
-            command = [compiler, *FLAGS, str(SOURCE), "-o", name]
+            command = [compiler, *FLAGS, *map(str, SOURCES), "-o", name]
             subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
             Path(name).replace(target)
         finally:

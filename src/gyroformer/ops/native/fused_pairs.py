@@ -1,0 +1,149 @@
+"""The C++ sums over all pairs of nodes as a torch operator: it differentiates once, compiles, and exports."""
+
+import ctypes
+
+import torch
+from torch import Tensor
+
+from gyroformer.errors import UsageError
+from gyroformer.ops.native import build
+
+
+def _call(name: str, tensors: list[Tensor | None], sizes: list[int], plain: bool, scale: float) -> None:
+    library = build.library()
+    assert library is not None
+    nodes, count, heads, width = sizes
+    getattr(library, name)(
+        *(ctypes.c_void_p(None if tensor is None else tensor.data_ptr()) for tensor in tensors),
+        *(ctypes.c_int64(size) for size in (nodes, count)),
+        *(ctypes.c_int(size) for size in (heads, width, plain)),
+        ctypes.c_float(scale),
+        ctypes.c_int(torch.get_num_threads()),
+    )
+
+
+def _sizes(sine: Tensor, columns: Tensor | None) -> list[int]:
+    nodes, heads, width = sine.shape
+    return [nodes, nodes if columns is None else columns.numel(), heads, width]
+
+
+@torch.library.custom_op("gyroformer::log_partition", mutates_args=())
+def _log_partition(
+    sine: Tensor,
+    cosine: Tensor,
+    k: Tensor,
+    indptr: Tensor,
+    indices: Tensor,
+    columns: Tensor | None,
+    scale: float,
+    squared: bool,
+) -> Tensor:
+    out = sine.new_empty(sine.shape[0])
+    inputs: list[Tensor | None] = [t.contiguous() for t in (sine, cosine, k, indptr, indices)]
+    inputs.append(None if columns is None else columns.contiguous())
+    _call("gyroformer_log_partition", [*inputs, out], _sizes(sine, columns), not squared, scale)
+    return out
+
+
+@_log_partition.register_fake
+def _(
+    sine: Tensor,
+    cosine: Tensor,
+    k: Tensor,
+    indptr: Tensor,
+    indices: Tensor,
+    columns: Tensor | None,
+    scale: float,
+    squared: bool,
+) -> Tensor:
+    return sine.new_empty(sine.shape[0])
+
+
+@torch.library.custom_op("gyroformer::log_partition_backward", mutates_args=())
+def _log_partition_backward(
+    sine: Tensor,
+    cosine: Tensor,
+    k: Tensor,
+    indptr: Tensor,
+    indices: Tensor,
+    columns: Tensor | None,
+    scale: float,
+    squared: bool,
+    logs: Tensor,
+    grad: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    inputs: list[Tensor | None] = [t.contiguous() for t in (sine, cosine, k, indptr, indices)]
+    inputs.append(None if columns is None else columns.contiguous())
+    inputs += [logs.contiguous(), grad.contiguous()]
+    grads = [torch.empty_like(t, memory_format=torch.contiguous_format) for t in (sine, cosine, k)]
+    _call("gyroformer_log_partition_backward", [*inputs, *grads], _sizes(sine, columns), not squared, scale)
+    return grads[0], grads[1], grads[2]
+
+
+@_log_partition_backward.register_fake
+def _(
+    sine: Tensor,
+    cosine: Tensor,
+    k: Tensor,
+    indptr: Tensor,
+    indices: Tensor,
+    columns: Tensor | None,
+    scale: float,
+    squared: bool,
+    logs: Tensor,
+    grad: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    return tuple(torch.empty_like(t, memory_format=torch.contiguous_format) for t in (sine, cosine, k))  # type: ignore[return-value]
+
+
+def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+    sine, cosine, k, indptr, indices, columns, ctx.scale, ctx.squared = inputs
+    ctx.save_for_backward(sine, cosine, k, indptr, indices, columns, output)
+
+
+def _vjp(ctx, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
+    sine, cosine, k, indptr, indices, columns, logs = ctx.saved_tensors
+    grads = _log_partition_backward(
+        sine, cosine, k, indptr, indices, columns, ctx.scale, ctx.squared, logs, grad
+    )
+    return (*grads, None, None, None, None, None)
+
+
+def _no_setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+    pass
+
+
+def _refuse(ctx, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
+    raise UsageError(
+        "the C++ form of log_partition has no second derivative: use form='eager' where you need one"
+    )
+
+
+_log_partition.register_autograd(_vjp, setup_context=_setup)
+_log_partition_backward.register_autograd(_refuse, setup_context=_no_setup)
+
+
+def log_partition(
+    sine: Tensor,
+    cosine: Tensor,
+    k: Tensor,
+    indptr: Tensor,
+    indices: Tensor,
+    columns: Tensor | None,
+    *,
+    scale: float,
+    squared: bool,
+) -> Tensor:
+    """Return log(1 + scale Σ exp(−d²)) for each node, ``(N,)``; see :func:`gyroformer.ops.pairs.log_partition`.
+
+    Args:
+        sine: ``(N, H, d)``.
+        cosine: ``(N, H, 1)``.
+        k: curvatures ``(H,)``.
+        indptr: ``(N + 1,)``, where each node's neighbours start.
+        indices: neighbours, ascending for each node.
+        columns: nodes to sum over, in ascending order, or None for all.
+        scale: factor of the sum.
+        squared: whether the exponent is the squared distance.
+    """
+    return _log_partition(sine, cosine, k, indptr, indices, columns, scale, squared)

@@ -1,0 +1,419 @@
+// Sums of exp(-d²) over all pairs of nodes that are not adjacent, float32, forward and backward.
+//
+// The mathematics is that of gyroformer/ops/pairs.py. One row (node) at a time meets a tile of LANES columns, whose
+// coordinates are transposed. Where the columns are all the nodes, each pair is met once, with the column behind the
+// row, and counts for both. No more than sums over the pairs is kept.
+//
+// A thread takes every n-th block of rows and adds to columns in a buffer of its own; the buffers are joined in the
+// threads' order. So the same number of threads gives the same bits.
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+#include <omp.h>
+
+#include "scalar.hpp"
+
+namespace {
+
+constexpr int ROWS = 16;      // rows that meet a tile while it is in the nearest cache
+constexpr float NEAR = .125f; // |z| below which the power series are used; there √(z² + 1) + |z| is below √2
+constexpr float MOST = 87.f;  // exp(-x) counts as 0 beyond: the end of float32's normal numbers
+
+// a register of floats; the loops over coordinates keep several
+#if defined(__AVX512F__)
+constexpr int WIDE = 16, GROUP = 4;
+#elif defined(__AVX__)
+constexpr int WIDE = 8, GROUP = 2;
+#else
+constexpr int WIDE = 4, GROUP = 2;
+#endif
+typedef float Register __attribute__((vector_size(4 * WIDE)));
+static_assert(LANES % (WIDE * GROUP) == 0, "a tile is a whole number of groups");
+
+[[gnu::always_inline]] inline Register get(const float *from) {
+  Register x;
+  std::memcpy(&x, from, sizeof x);
+  return x;
+}
+
+[[gnu::always_inline]] inline void put(float *to, Register x) { std::memcpy(to, &x, sizeof x); }
+
+// keeps a product from being joined with a sum: a b - c d is then 0 exactly where both products are the same
+[[gnu::always_inline]] inline void rounded(Register &x) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(x));
+#elif defined(__x86_64__)
+  asm("" : "+x"(x));
+#elif defined(__aarch64__)
+  asm("" : "+w"(x));
+#endif
+}
+
+// asin²√z = Σ a_n z^n, with a_1 = 1 and a_(n+1) = 2n²/((n + 1)(2n + 1)) a_n
+constexpr double A2 = 1. / 3, A3 = A2 * 8 / 15, A4 = A3 * 18 / 28, A5 = A4 * 32 / 45, A6 = A5 * 50 / 66,
+                 A7 = A6 * 72 / 91, A8 = A7 * 98 / 120, A9 = A8 * 128 / 153;
+
+#define F(x) static_cast<float>(x)
+
+// asin²√z / z and its derivatives for |z| < NEAR: by the argument q of 4 q r(kq)², and by k (over 4 q²)
+[[gnu::always_inline]] inline float near_square(float z) {
+  return 1.f + z * (F(A2) + z * (F(A3) + z * (F(A4) + z * (F(A5) + z * (F(A6) + z * F(A7))))));
+}
+[[gnu::always_inline]] inline float near_by_q(float z) {
+  return 1.f + z * (F(2 * A2) + z * (F(3 * A3) + z * (F(4 * A4) + z * (F(5 * A5) + z * (F(6 * A6) + z * (F(7 * A7) +
+                    z * F(8 * A8)))))));
+}
+[[gnu::always_inline]] inline float near_by_k(float z) {
+  return F(A2) + z * (F(2 * A3) + z * (F(3 * A4) + z * (F(4 * A5) + z * (F(5 * A6) + z * (F(6 * A7) + z * (F(7 * A8) +
+                 z * F(8 * A9)))))));
+}
+
+// asin√t/√t for 0 <= t <= 1/4: a least-squares polynomial, error below 5e-9 before rounding
+[[gnu::always_inline]] inline float asin_quarter(float t) {
+  return 1.f + t * (.16666786f + t * (.074945346f + t * (.04553901f + t * (.023909364f + t * .0425536f))));
+}
+
+// d² of a head from q for LANES pairs, added to `square`; with BACK its derivatives by q and by k. The sign of k and the
+// size of z are settled outside the loops over lanes.
+template <bool BACK>
+void distances(const float *q, float k, float *square, float *by_q, float *by_k) {
+  float most = 0.f;
+#pragma omp simd reduction(max : most)
+  for (int l = 0; l < LANES; ++l) most = q[l] > most ? q[l] : most;
+  if (std::fabs(k) * most < NEAR) {
+    FOR_LANES {
+      const float z = k * q[l];
+      square[l] += 4.f * q[l] * near_square(z);
+      if (BACK) by_q[l] = 4.f * near_by_q(z), by_k[l] = 4.f * q[l] * q[l] * near_by_k(z);
+    }
+  } else if (k < 0.f) {
+    const float over = -4.f / k, inverse = 1.f / k;
+    FOR_LANES {
+      const float w = -k * q[l];  // -z
+      const bool near = w < NEAR;
+      const float y = near ? -w : 0.f, s = std::sqrt(near ? 1.f : w), c = std::sqrt(1.f + w);
+      const float angle = logarithm(s + c);
+      const float d = near ? 4.f * q[l] * near_square(y) : over * angle * angle;
+      square[l] += d;
+      if (BACK) {
+        const float slope = near ? 4.f * near_by_q(y) : 4.f * angle / (s * c);
+        by_q[l] = slope;
+        by_k[l] = near ? 4.f * q[l] * q[l] * near_by_k(y) : (q[l] * slope - d) * inverse;
+      }
+    }
+  } else {
+    const float inverse = 1.f / k;
+    FOR_LANES {
+      const float z = k * q[l];
+      const bool near = z < NEAR, small = z < .25f, end = z >= 1.f;  // by rounding z may pass 1, the cut locus
+      const float bounded = end ? 1.f : z, rest = 1.f - bounded;
+      const float s = std::sqrt(small ? 1.f : bounded);
+      const float t = small ? z : .5f * rest / (1.f + s);  // sin² of (π/2 - angle)/2
+      const float a = asin_quarter(t);
+      const float ratio = small ? a : (HALF_PI - 2.f * std::sqrt(t) * a) / s;
+      const float d = 4.f * q[l] * ratio * ratio;
+      square[l] += d;
+      if (BACK) {
+        // beyond the cut locus the ratio is constant
+        const float slope = end ? 4.f * ratio * ratio : 4.f * ratio / std::sqrt(end ? 1.f : rest);
+        const float y = near ? z : 0.f;
+        by_q[l] = slope;
+        by_k[l] = near ? 4.f * q[l] * q[l] * near_by_k(y) : (end ? 0.f : (q[l] * slope - d) * inverse);
+      }
+    }
+  }
+}
+
+// q = |C_v p - c P_v|² of a row (p, c) and a tile's LANES columns, 0 where the points are the same
+[[gnu::always_inline]] inline void quotients(float *q, const float *p, float c, const float *sines, const float *cosines,
+                                             int d) {
+  for (int g = 0; g < LANES; g += GROUP * WIDE) {
+    Register cosine[GROUP], sum[GROUP];
+    for (int i = 0; i < GROUP; ++i) cosine[i] = get(cosines + g + i * WIDE), sum[i] = Register{};
+    for (int j = 0; j < d; ++j)
+      for (int i = 0; i < GROUP; ++i) {
+        Register other = get(sines + j * LANES + g + i * WIDE) * c;
+        rounded(other);
+        Register mine = cosine[i] * p[j];
+        rounded(mine);
+        const Register delta = mine - other;
+        sum[i] += delta * delta;
+      }
+    for (int i = 0; i < GROUP; ++i) put(q + g + i * WIDE, sum[i]);
+  }
+}
+
+// Adds a head's gradient from `twice` = 2 dL/dq: rows' sums over columns to `row` [d + 1][WIDE], columns' to `column`
+// [d + 1][LANES]; the last entry is the cosine's.
+[[gnu::always_inline]] inline void spread(const float *twice, const float *p, float c, const float *sines,
+                                          const float *cosines, int d, float *row, float *row_cosine, float *column,
+                                          float *column_cosine) {
+  for (int g = 0; g < LANES; g += GROUP * WIDE) {
+    Register cosine[GROUP], to_row[GROUP], to_column[GROUP], by_mine[GROUP], by_other[GROUP];
+    for (int i = 0; i < GROUP; ++i) {
+      const Register weight = get(twice + g + i * WIDE);
+      cosine[i] = get(cosines + g + i * WIDE);
+      to_row[i] = weight * cosine[i];
+      to_column[i] = weight * c;
+      by_mine[i] = by_other[i] = Register{};
+    }
+    for (int j = 0; j < d; ++j) {
+      Register sum = get(row + j * WIDE);
+      for (int i = 0; i < GROUP; ++i) {
+        const Register sine = get(sines + j * LANES + g + i * WIDE);
+        float *back = column + j * LANES + g + i * WIDE;
+        Register other = sine * c;
+        rounded(other);
+        Register mine = cosine[i] * p[j];
+        rounded(mine);
+        const Register delta = mine - other;
+        sum += to_row[i] * delta;
+        put(back, get(back) - to_column[i] * delta);
+        by_mine[i] += p[j] * delta;
+        by_other[i] += sine * delta;
+      }
+      put(row + j * WIDE, sum);
+    }
+    Register sum = get(row_cosine);
+    for (int i = 0; i < GROUP; ++i) {
+      const Register weight = get(twice + g + i * WIDE);
+      float *back = column_cosine + g + i * WIDE;
+      sum -= weight * by_other[i];
+      put(back, get(back) + weight * by_mine[i]);
+    }
+    put(row_cosine, sum);
+  }
+}
+
+// exp(-d²), or exp(-d), times the mask; with BACK `factor` is its derivative by d² over itself, with the sign
+template <bool PLAIN, bool BACK>
+[[gnu::always_inline]] inline void fall_off(float *out, const float *square, const float *mask, float *factor) {
+  FOR_LANES {
+    const float x = PLAIN ? std::sqrt(square[l]) : square[l];
+    const bool beyond = x > MOST;
+    const float e = exponential(beyond ? -MOST : -x);
+    out[l] = beyond ? 0.f : e * mask[l];
+    if (BACK) factor[l] = PLAIN ? (x > 0.f ? -.5f / (x > 0.f ? x : 1.f) : 0.f) : -1.f;
+  }
+}
+
+struct Graph {  // the points, the columns in tiles, the neighbours
+  const float *sine, *cosine, *k;
+  const int64_t *indptr, *indices, *columns;  // columns: ascending nodes, or null for all
+  int64_t nodes, count;                       // count of columns
+  int heads, width, size;                     // size: floats a node, H (d + 1)
+  int64_t tiles;
+  std::vector<float> tile;     // [tiles][size][LANES]: sines, then cosines
+  std::vector<int64_t> place;  // of each node among the columns, -1 if it is none; empty for all
+  float poison;                // 0, or NaN if any input is not finite: series of bits would hide it
+};
+
+Graph prepare(const float *sine, const float *cosine, const float *k, const int64_t *indptr, const int64_t *indices,
+              const int64_t *columns, int64_t nodes, int64_t count, int heads, int width) {
+  Graph g{sine, cosine, k, indptr, indices, columns, nodes, count, heads, width, heads * (width + 1), 0, {}, {}, 0.f};
+  const int all = heads * width;
+  g.tiles = (count + LANES - 1) / LANES;
+  g.tile.assign(static_cast<size_t>(g.tiles) * g.size * LANES, 0.f);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t v = columns ? columns[i] : i;
+    float *to = g.tile.data() + (i / LANES) * g.size * LANES + i % LANES;
+    for (int j = 0; j < all; ++j) to[j * LANES] = sine[v * all + j];
+    for (int h = 0; h < heads; ++h) to[(all + h) * LANES] = cosine[v * heads + h];
+  }
+  if (columns) {
+    g.place.assign(nodes, -1);
+    for (int64_t i = count - 1; i >= 0; --i) g.place[columns[i]] = i;
+  }
+  for (int64_t i = 0; i < nodes * all; ++i) g.poison += 0.f * sine[i];
+  for (int64_t i = 0; i < nodes * heads; ++i) g.poison += 0.f * cosine[i];
+  for (int h = 0; h < heads; ++h) g.poison += 0.f * k[h];
+  return g;
+}
+
+// The places among the columns that row u leaves out, ascending: its neighbours, and itself among sampled columns
+void left_out(const Graph &g, int64_t u, std::vector<int64_t> &places) {
+  places.clear();
+  const int64_t *begin = g.indices + g.indptr[u], *end = g.indices + g.indptr[u + 1];
+  if (!g.columns) {
+    places.assign(std::upper_bound(begin, end, u), end);
+    return;
+  }
+  const auto leave = [&](int64_t v) {
+    for (int64_t i = g.place[v]; i >= 0 && i < g.count && g.columns[i] == v; ++i) places.push_back(i);
+  };
+  const int64_t *v = begin;
+  for (; v < end && *v < u; ++v) leave(*v);
+  leave(u);
+  for (; v < end; ++v) leave(*v);
+}
+
+// 1 for the lanes of a tile that count for row u, else 0; `next` moves through the places left out
+void mask_tile(const Graph &g, int64_t u, int64_t t, const std::vector<int64_t> &places, size_t &next, float *mask) {
+  const int64_t first = t * LANES;
+  FOR_LANES mask[l] = 1.f;
+  for (int64_t l = g.count - first; l < LANES; ++l) mask[l] = 0.f;
+  if (!g.columns)  // each pair once
+    for (int64_t l = 0; l < LANES && first + l <= u; ++l) mask[l] = 0.f;
+  for (; next < places.size() && places[next] < first + LANES; ++next) mask[places[next] - first] = 0.f;
+}
+
+template <bool PLAIN>
+void forward(const Graph &g, float scale, float *out, int threads) {
+  const int all = g.heads * g.width;
+  const bool symmetric = !g.columns;
+  std::vector<double> rows(g.nodes, 0.0);
+  // whole from the start: the system may grant fewer threads than asked for
+  std::vector<std::vector<double>> parts(threads, std::vector<double>(symmetric ? g.tiles * LANES : 0, 0.0));
+#pragma omp parallel num_threads(threads)
+  {
+    std::vector<double> &part = parts[omp_get_thread_num()];
+    std::vector<int64_t> places[ROWS];
+    size_t next[ROWS];
+    alignas(64) float q[LANES], square[LANES], e[LANES], mask[LANES], column[LANES];
+#pragma omp for schedule(static, 1)
+    for (int64_t first = 0; first < g.nodes; first += ROWS) {
+      const int64_t last = std::min<int64_t>(first + ROWS, g.nodes);
+      for (int64_t u = first; u < last; ++u) left_out(g, u, places[u - first]), next[u - first] = 0;
+      for (int64_t t = symmetric ? first / LANES : 0; t < g.tiles; ++t) {
+        const float *tile = g.tile.data() + t * g.size * LANES;
+        FOR_LANES column[l] = 0.f;
+        for (int64_t u = first; u < last; ++u) {
+          FOR_LANES square[l] = 0.f;
+          for (int h = 0; h < g.heads; ++h) {
+            quotients(q, g.sine + u * all + h * g.width, g.cosine[u * g.heads + h],
+                             tile + h * g.width * LANES, tile + (all + h) * LANES, g.width);
+            distances<false>(q, g.k[h], square, nullptr, nullptr);
+          }
+          mask_tile(g, u, t, places[u - first], next[u - first], mask);
+          fall_off<PLAIN, false>(e, square, mask, nullptr);
+          float sum = 0.f;
+#pragma omp simd reduction(+ : sum)
+          for (int l = 0; l < LANES; ++l) sum += e[l];
+          rows[u] += sum;
+          FOR_LANES column[l] += e[l];
+        }
+        if (symmetric)
+          for (int l = 0; l < LANES; ++l) part[t * LANES + l] += column[l];
+      }
+    }
+  }
+  for (int64_t u = 0; u < g.nodes; ++u) {
+    double sum = rows[u];
+    if (symmetric)
+      for (const auto &part : parts) sum += part[u];
+    out[u] = static_cast<float>(std::log1p(scale * sum)) + g.poison;
+  }
+}
+
+template <bool PLAIN>
+void backward(const Graph &g, float scale, const float *logs, const float *grad, float *grad_sine, float *grad_cosine,
+              float *grad_k, int threads) {
+  const int all = g.heads * g.width, d = g.width, size = g.size;
+  const bool symmetric = !g.columns;
+  // what a pair's exp(-d²) is worth to its row; among all nodes also to its column
+  std::vector<float> worth(g.nodes), other(g.tiles * LANES, 0.f);
+  for (int64_t u = 0; u < g.nodes; ++u)
+    worth[u] = static_cast<float>(scale * grad[u] * std::exp(-static_cast<double>(logs[u]))) + g.poison;
+  if (symmetric) std::copy(worth.begin(), worth.end(), other.begin());
+  std::vector<std::vector<float>> parts(threads, std::vector<float>(g.tile.size(), 0.f));
+  std::vector<double> slopes(static_cast<size_t>(threads) * g.heads, 0.0);
+#pragma omp parallel num_threads(threads)
+  {
+    const int me = omp_get_thread_num();
+    std::vector<float> &part = parts[me];
+    double *slope = slopes.data() + static_cast<size_t>(me) * g.heads;
+    std::vector<int64_t> places[ROWS];
+    size_t next[ROWS];
+    alignas(64) float q[LANES], square[LANES], e[LANES], mask[LANES], factor[LANES], twice[LANES];
+    std::vector<float> by_q(g.heads * LANES), by_k(g.heads * LANES), column(size * LANES), row(ROWS * size * WIDE);
+#pragma omp for schedule(static, 1)
+    for (int64_t first = 0; first < g.nodes; first += ROWS) {
+      const int64_t last = std::min<int64_t>(first + ROWS, g.nodes);
+      for (int64_t u = first; u < last; ++u) left_out(g, u, places[u - first]), next[u - first] = 0;
+      std::fill(row.begin(), row.end(), 0.f);
+      for (int64_t t = symmetric ? first / LANES : 0; t < g.tiles; ++t) {
+        const float *tile = g.tile.data() + t * size * LANES, *tile_worth = other.data() + t * LANES;
+        std::fill(column.begin(), column.end(), 0.f);
+        for (int64_t u = first; u < last; ++u) {
+          const float *p = g.sine + u * all, *c = g.cosine + u * g.heads;
+          FOR_LANES square[l] = 0.f;
+          for (int h = 0; h < g.heads; ++h) {
+            quotients(q, p + h * d, c[h], tile + h * d * LANES, tile + (all + h) * LANES, d);
+            distances<true>(q, g.k[h], square, by_q.data() + h * LANES, by_k.data() + h * LANES);
+          }
+          mask_tile(g, u, t, places[u - first], next[u - first], mask);
+          fall_off<PLAIN, true>(e, square, mask, factor);
+          const float mine = worth[u];
+          int any = 0;
+#pragma omp simd reduction(| : any)
+          for (int l = 0; l < LANES; ++l) {
+            e[l] *= (mine + tile_worth[l]) * factor[l];
+            any |= e[l] != 0.f;
+          }
+          if (!any) continue;
+          float *mine_back = row.data() + (u - first) * size * WIDE;
+          for (int h = 0; h < g.heads; ++h) {
+            const float *to_q = by_q.data() + h * LANES, *to_k = by_k.data() + h * LANES;
+            float sum = 0.f;
+#pragma omp simd reduction(+ : sum)
+            for (int l = 0; l < LANES; ++l) {
+              twice[l] = 2.f * e[l] * to_q[l];
+              sum += e[l] * to_k[l];
+            }
+            slope[h] += sum;
+            spread(twice, p + h * d, c[h], tile + h * d * LANES, tile + (all + h) * LANES, d,
+                          mine_back + h * d * WIDE, mine_back + (all + h) * WIDE, column.data() + h * d * LANES,
+                          column.data() + (all + h) * LANES);
+          }
+        }
+        float *to = part.data() + t * size * LANES;
+        for (int i = 0; i < size * LANES; ++i) to[i] += column[i];
+      }
+      for (int64_t u = first; u < last; ++u)
+        for (int i = 0; i < size; ++i) {
+          double sum = 0;
+          for (int w = 0; w < WIDE; ++w) sum += row[((u - first) * size + i) * WIDE + w];
+          (i < all ? grad_sine[u * all + i] : grad_cosine[u * g.heads + i - all]) = static_cast<float>(sum);
+        }
+    }
+  }
+  for (int64_t i = 0; i < g.count; ++i) {
+    const int64_t v = g.columns ? g.columns[i] : i;
+    for (int j = 0; j < size; ++j) {
+      double sum = 0;
+      for (const auto &part : parts) sum += part[((i / LANES) * size + j) * LANES + i % LANES];
+      (j < all ? grad_sine[v * all + j] : grad_cosine[v * g.heads + j - all]) += static_cast<float>(sum);
+    }
+  }
+  for (int h = 0; h < g.heads; ++h) {
+    double sum = 0;
+    for (int thread = 0; thread < threads; ++thread) sum += slopes[static_cast<size_t>(thread) * g.heads + h];
+    grad_k[h] = static_cast<float>(sum);
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+// out (N) = log(1 + scale Σ exp(-d²)) over the columns (ascending nodes; null: all) that are neither u nor adjacent to
+// it; sine (N, H, d); cosine (N, H); k (H); indptr (N + 1) and indices: ascending neighbours; plain: d instead of d²
+void gyroformer_log_partition(const float *sine, const float *cosine, const float *k, const int64_t *indptr,
+                              const int64_t *indices, const int64_t *columns, float *out, int64_t nodes, int64_t count,
+                              int heads, int width, int plain, float scale, int threads) {
+  const Graph g = prepare(sine, cosine, k, indptr, indices, columns, nodes, count, heads, width);
+  (plain ? forward<true> : forward<false>)(g, scale, out, threads);
+}
+
+// logs and grad (N): the result above and the gradient in it
+void gyroformer_log_partition_backward(const float *sine, const float *cosine, const float *k, const int64_t *indptr,
+                                       const int64_t *indices, const int64_t *columns, const float *logs,
+                                       const float *grad, float *grad_sine, float *grad_cosine, float *grad_k,
+                                       int64_t nodes, int64_t count, int heads, int width, int plain, float scale,
+                                       int threads) {
+  const Graph g = prepare(sine, cosine, k, indptr, indices, columns, nodes, count, heads, width);
+  (plain ? backward<true> : backward<false>)(g, scale, logs, grad, grad_sine, grad_cosine, grad_k, threads);
+}
+
+}  // extern "C"

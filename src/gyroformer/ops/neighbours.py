@@ -1,0 +1,92 @@
+"""The neighbours of each node as two flat arrays, the form in which the sums over pairs leave them out."""
+
+import dataclasses as dc
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gyroformer.errors import UsageError
+from gyroformer.graphs.adjacency import simple_adjacency
+
+
+@dc.dataclass(frozen=True, eq=False, slots=True)
+class Neighbours:
+    """A simple undirected graph: node u's neighbours are ``indices[indptr[u]:indptr[u + 1]]``.
+
+    Args:
+        indptr: int64 ``(N + 1,)``.
+        indices: int64 ``(2E,)``, ascending for each node, without u itself; v is listed under u as u is under v.
+    """
+
+    indptr: Tensor
+    indices: Tensor
+
+    def __post_init__(self) -> None:
+        for name in ("indptr", "indices"):
+            tensor = getattr(self, name)
+            if tensor.dtype != torch.int64 or tensor.dim() != 1:
+                raise UsageError(
+                    f"neighbours: {name} must be a vector of int64, got {tensor.dtype} {tuple(tensor.shape)}"
+                )
+        counts = self.indptr.diff()
+        total = self.indices.numel()
+        if self.indptr.numel() < 2 or self.indptr[0] != 0 or self.indptr[-1] != total or (counts < 0).any():
+            raise UsageError(f"neighbours: indptr must rise from 0 to the number of indices, {total}")
+        nodes, source = self.num_nodes, self.source
+        if total and (self.indices.min() < 0 or self.indices.max() >= nodes):
+            raise UsageError(f"neighbours: indices must name nodes from 0 to {nodes - 1}")
+        if (source == self.indices).any():
+            raise UsageError("neighbours: a node is listed as its own neighbour")
+        place = source * nodes + self.indices
+        if (place.diff() <= 0).any():
+            raise UsageError("neighbours: indices must ascend for each node, each neighbour once")
+        if not torch.equal(place, (self.indices * nodes + source).sort().values):
+            raise UsageError("neighbours: the graph must be undirected; Neighbours.of() makes it so")
+
+    @classmethod
+    def of(cls, edge_index: Tensor | NDArray[Any], num_nodes: int) -> "Neighbours":
+        """Return the neighbours in the simple undirected graph behind ``edge_index`` ``(2, E)``.
+
+        Directions, repetitions and self-loops are dropped.
+        """
+        adjacency = simple_adjacency(edge_index, num_nodes)
+        return cls(
+            torch.from_numpy(adjacency.indptr).to(torch.int64),
+            torch.from_numpy(adjacency.indices).to(torch.int64),
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.indptr.numel() - 1
+
+    @property
+    def degree(self) -> Tensor:
+        """Number of neighbours of each node, int64 ``(N,)``."""
+        return self.indptr.diff()
+
+    @property
+    def source(self) -> Tensor:
+        """The node under which each entry of ``indices`` stands, int64 ``(2E,)``: with it all directed edges."""
+        nodes = torch.arange(self.num_nodes, device=self.indptr.device)
+        return nodes.repeat_interleave(self.degree)
+
+    def to(self, device: torch.device | str) -> "Neighbours":
+        """Return the same graph on another device."""
+        moved = object.__new__(Neighbours)  # a checked graph need not be checked again
+        object.__setattr__(moved, "indptr", self.indptr.to(device))
+        object.__setattr__(moved, "indices", self.indices.to(device))
+        return moved
+
+    def adjacent(self, rows: Tensor) -> Tensor:
+        """Return which nodes are adjacent to each of ``rows`` ``(R,)``, bool ``(R, N)``."""
+        start, count = self.indptr[rows], self.degree[rows]
+        line = torch.arange(rows.numel(), device=rows.device).repeat_interleave(count)
+        # the places of all the rows' entries: each row's start, then on by one
+        first = count.cumsum(0) - count
+        entry = torch.arange(line.numel(), device=rows.device) + (start - first).repeat_interleave(count)
+        found = torch.zeros(rows.numel(), self.num_nodes, dtype=torch.bool, device=rows.device)
+        found[line, self.indices[entry]] = True
+        return found
