@@ -19,12 +19,14 @@ from gyroformer.cli.datasets import datasets
 from gyroformer.cli.demo import demo
 from gyroformer.cli.doctor import doctor
 from gyroformer.cli.embed import embed
+from gyroformer.cli.report import report
 from gyroformer.errors import GyroformerError
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     demo,
     embed,
     classify,
+    report,
     datasets,
     curvature,
     bench,

@@ -10,13 +10,15 @@ import numpy as np
 import torch
 
 from gyroformer.config import as_plain
+from gyroformer.errors import DataError
 from gyroformer.jobs.classify import classify_results, plan_classify
 
-# from gyroformer.jobs.embed import embed_results, plan_embed
+from gyroformer.jobs.embed import embed_results, plan_embed
 from gyroformer.jobs.memory import check_memory
 from gyroformer.jobs.plan import Plan, read_graph_of
 from gyroformer.jobs.settings import JobSettings
 from gyroformer.models import GraphModel
+from gyroformer.report import REPORT, write_run_report
 from gyroformer.train.loop import Listener, fit
 from gyroformer.train.outcome import Outcome
 from gyroformer.train.run_folder import RunFolder
@@ -36,7 +38,7 @@ class TaskPart:
 
 
 TASK_PARTS: dict[str, TaskPart] = {
-    # "embed": TaskPart(plan_embed, embed_results),
+    "embed": TaskPart(plan_embed, embed_results),
     "classify": TaskPart(plan_classify, classify_results),
 }
 
@@ -64,6 +66,7 @@ def run_job(
     resume: bool = False,
     listen: Listener | None = None,
     ignore_memory: bool = False,
+    report: bool = True,
     **planning: Any,
 ) -> Finished:
     """Do a job.
@@ -75,6 +78,7 @@ def run_job(
         resume: whether to continue what is in ``out``, or start it.
         listen: called after each epoch.
         ignore_memory: whether to start even if the memory is estimated not to suffice.
+        report: whether to write ``report.html`` into ``out``: 5 MB, too much for each of many runs.
         planning: further arguments of the task's plan.
     """
     if out is None:
@@ -90,7 +94,17 @@ def run_job(
         outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen)
         results = _results(plan, outcome)
         run.finish(plan.model, outcome, results, embedding_arrays(plan.model, plan.data), plan.data.ids)
+        if report:
+            _write_report(run.path, plan.data)
         return Finished(results, plan, outcome)
+
+
+def _write_report(folder: Path, data: "Data") -> None:
+    """Write the page of a finished run; where that fails the results are there all the same."""
+    try:
+        write_run_report(folder, data)
+    except DataError as error:
+        _log.warning("%s; to try again: gyroformer report %s --out %s", error, folder, REPORT)
 
 
 def _planned(job: JobSettings, data: "Data | None", ignore_memory: bool, planning: dict[str, Any]) -> Plan:
