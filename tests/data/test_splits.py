@@ -208,3 +208,13 @@ def test_the_legacy_split_of_airport_is_the_published_one(real):
     assert split.test.unique().numel() == 506
     assert split.leaks == 225
     assert "LEAKS: 225 of 506 distinct test nodes are training nodes" in split.describe()
+
+
+@pytest.mark.parametrize("name, options", [("random", {}), ("random", {"stratified": True}), ("clean", {})])
+def test_only_labelled_nodes_are_drawn(name, options):
+    y = torch.arange(100) % 4
+    y[::3] = -1
+    split = make_split(Data(edge_index=torch.zeros(2, 0).long(), y=y, num_nodes=100), name, **options)
+    drawn = torch.cat((split.train, split.val, split.test))
+    assert (y[drawn] >= 0).all()
+    assert drawn.numel() == int((y >= 0).sum())

@@ -147,13 +147,11 @@ def test_bad_features(write, graph, content, place, words):
 @pytest.mark.parametrize(
     "content, place, words",
     [
-        ("id,label\na,1\nb,-1\nc,0\n", ":3:", "label '-1' is no class number"),
-        ("id,label\na,1\nb,\nc,0\n", ":3:", "label '' is missing"),
-        ("id,label\na,x\nb,NaN\nc,y\n", ":3:", "label 'NaN' is missing"),
+        ("id,label\na,1\nb,-2\nc,0\n", ":3:", "label '-2' is no class number"),
+        ("id,label\na,\nb,-1\n", ":", "no node has a label"),
         ("id,label\na,1\nb,1.5\nc,0\n", ":3:", "no class number"),
         ("id,label\na,1\nb,inf\nc,0\n", ":3:", "no class number"),
         ("id,label\na,1\nb,4000000000\nc,0\n", ":3:", "no class number"),
-        ("id,label\na,1\nb,1\n", ":", "no row for 1"),
         ("id,p,q\na,1,1\nb,1,1\nc,1,1\n", ":", "call the column of labels 'label'"),
     ],
 )
@@ -163,6 +161,21 @@ def test_bad_labels(write, graph, content, place, words):
         read_graph(graph, labels=path)
     assert str(caught.value).startswith(f"{path}{place}")
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content, want, words",
+    [
+        ("id,label\na,1\nb,\nc,0\n", [1, -1, 0], None),
+        ("id,label\na,1\nb,-1\nc,0\n", [1, -1, 0], None),
+        ("id,label\na,x\nb,NaN\nc,y\n", [0, -1, 1], ["x", "y"]),
+        ("id,label\nc,4\n", [-1, -1, 4], None),
+    ],
+)
+def test_nodes_may_have_no_label(write, graph, content, want, words):
+    data = read_graph(graph, labels=write(content, "y.csv"))
+    assert data.y.tolist() == want
+    assert getattr(data, "label_names", None) == words
 
 
 def test_bad_archives(graph, tmp_path):

@@ -19,6 +19,7 @@ from gyroformer.data.registry import DATASETS
 from gyroformer.data.split import Overlap, Split, split_overlap
 from gyroformer.data.split_files import load_split, save_split
 from gyroformer.errors import DataError, UsageError, did_you_mean
+from gyroformer.graphs.check import UNLABELLED
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -80,7 +81,7 @@ def make_split(
         case "geom-gcn":
             parts = _stored(dataset, chosen["index"], nodes, Path(folder) if folder else data_folder())
         case "random":
-            groups = _classes(data, name) if stratified else [torch.arange(nodes)]
+            groups = _classes(data, name) if stratified else [_labelled(data, nodes)]
             parts = _draw(groups, chosen["seed"], share=0.2)
         case "clean":
             parts = _draw(_classes(data, name), chosen["seed"], share=0.15)
@@ -152,7 +153,14 @@ def _labels(data: "Data", name: str) -> Tensor:
 
 def _classes(data: "Data", name: str) -> list[Tensor]:
     y = _labels(data, name)
-    return [(y == label).nonzero().flatten() for label in torch.unique_consecutive(y.sort().values)]
+    known = y[y != UNLABELLED]
+    return [(y == label).nonzero().flatten() for label in torch.unique_consecutive(known.sort().values)]
+
+
+def _labelled(data: "Data", nodes: int) -> Tensor:
+    """Return the nodes whose label is known: all of a graph without labels."""
+    y = getattr(data, "y", None)
+    return torch.arange(nodes) if not isinstance(y, Tensor) else (y.cpu() != UNLABELLED).nonzero().flatten()
 
 
 def _draw(groups: list[Tensor], seed: int, *, share: float) -> tuple[Tensor, Tensor, Tensor]:

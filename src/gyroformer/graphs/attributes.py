@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyroformer.errors import DataError
-from gyroformer.graphs.check import MAX_CLASSES, checked_features, checked_labels
+from gyroformer.graphs.check import MAX_CLASSES, UNLABELLED, checked_features, checked_labels
 from gyroformer.graphs.dialect import plain_name
 from gyroformer.graphs.lines import in_file, quoted
 from gyroformer.graphs.listing import Listing
@@ -49,8 +49,10 @@ def add_features(listing: Listing, path: Path) -> None:
 def add_labels(listing: Listing, path: Path) -> None:
     """Read labels and set ``listing.y``, and ``listing.label_names`` if they are words (sorted).
 
+    A node without a row, or with an empty cell, has no label: its class number is ``UNLABELLED``.
+
     Raises:
-        DataError: if a node has no label, or one that is negative or not whole.
+        DataError: if no node has a label, or one has a label that is not whole or below -1.
     """
     label_names = None
     names: list[str] | None
@@ -70,7 +72,10 @@ def add_labels(listing: Listing, path: Path) -> None:
             places += [chunk.place(row) for row in range(len(chunk.ids))]
             names += chunk.ids
         y, label_names = _class_numbers(cells, places)
-    listing.y = y[_rows_of_nodes(listing, names, y.size, path)]
+    if not (y != UNLABELLED).any():
+        raise DataError(f"{path}: no node has a label")
+    # a node without a row takes the last of these
+    listing.y = np.append(y, UNLABELLED)[_rows_of_nodes(listing, names, y.size, path, whole=False)]
     listing.label_names = label_names
 
 
@@ -120,25 +125,29 @@ def _label_cells(path: Path, chunk: Chunk) -> list[bytes]:
 
 def _class_numbers(cells: list[bytes], places: list[str]) -> tuple[NDArray[np.int64], list[str] | None]:
     """Return labels as class numbers: themselves if all are numbers, else places among the sorted words."""
-    for cell, place in zip(cells, places, strict=True):
-        if cell.lower() in _MISSING:
-            raise DataError(f"{place}: label {quoted(cell)} is missing: label every node")
-    if not all(map(is_number, cells)):
-        words = sorted({cell.decode("utf-8") for cell in cells})
+    known = [cell for cell in cells if cell.lower() not in _MISSING]
+    if not all(map(is_number, known)):
+        words = sorted({cell.decode("utf-8") for cell in known})
         number = {word.encode("utf-8"): place for place, word in enumerate(words)}
-        return np.array([number[cell] for cell in cells], dtype=np.int64), words
-    for cell, place in zip(cells, places, strict=True):
-        value = float(cell)
-        if not (value >= 0 and value == np.floor(value) and value < MAX_CLASSES):
-            raise DataError(
-                f"{place}: label {quoted(cell)} is no class number: "
-                f"use whole numbers from 0 below {MAX_CLASSES}, or words"
-            )
-    return np.array([int(float(cell)) for cell in cells], dtype=np.int64), None
+        return np.array([number.get(cell, UNLABELLED) for cell in cells], dtype=np.int64), words
+    values = np.array([UNLABELLED if cell.lower() in _MISSING else float(cell) for cell in cells])
+    wrong = (values < UNLABELLED) | (values != np.floor(values)) | (values >= MAX_CLASSES)
+    if wrong.any():
+        first = int(np.flatnonzero(wrong)[0])
+        raise DataError(
+            f"{places[first]}: label {quoted(cells[first])} is no class number: "
+            f"use whole numbers from 0 below {MAX_CLASSES}, or words; leave it empty if it is not known"
+        )
+    return values.astype(np.int64), None
 
 
-def _rows_of_nodes(listing: Listing, names: list[str] | None, rows: int, path: Path) -> NDArray[np.int64]:
-    """Return the table's row of each node, after adding the table's other nodes to the graph."""
+def _rows_of_nodes(
+    listing: Listing, names: list[str] | None, rows: int, path: Path, *, whole: bool = True
+) -> NDArray[np.int64]:
+    """Return the table's row of each node, after adding the table's other nodes to the graph.
+
+    Unless the table must be ``whole``, a node without a row has the row number ``rows``.
+    """
     if names is None:
         names = _numbered(listing, rows, path)
     if len(names) != rows:
@@ -151,7 +160,7 @@ def _rows_of_nodes(listing: Listing, names: list[str] | None, rows: int, path: P
         )
     known = [str(name) for name in listing.ids]
     missing = [name for name in known if name not in row_of]
-    if missing:
+    if missing and whole:
         raise DataError(
             f"{path}: no row for {len(missing)} of the graph's {len(known)} nodes, "
             f"{quoted(missing[0])} among them: add a row for every node"
@@ -165,7 +174,7 @@ def _rows_of_nodes(listing: Listing, names: list[str] | None, rows: int, path: P
         )
     if added:
         listing.ids = plain_names([name.encode("utf-8") for name in known + added])
-    return np.array([row_of[name] for name in known + added], dtype=np.int64)
+    return np.array([row_of.get(name, rows) for name in known + added], dtype=np.int64)
 
 
 def _numbered(listing: Listing, rows: int, path: Path) -> list[str]:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gyroformer.errors import DataError
 
+UNLABELLED = -1  # the class number of a node whose label is not known
 MAX_CLASSES = 65_536  # a class number sizes the output layer, so an id taken for a label must not pass
 
 
@@ -40,7 +41,7 @@ def checked_features(x: object, num_nodes: int, *, columns: Sequence[str] | None
 
 
 def checked_labels(y: object, num_nodes: int) -> torch.Tensor:
-    """Return labels as an int64 tensor of shape ``(num_nodes,)`` with values from 0."""
+    """Return labels as an int64 tensor of shape ``(num_nodes,)``: classes from 0, ``UNLABELLED`` for none."""
     array = _dense(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -49,8 +50,8 @@ def checked_labels(y: object, num_nodes: int) -> torch.Tensor:
     if array.dtype.kind not in "biuf":
         raise DataError(f"labels must be class numbers, got {array.dtype}")
     for wrong, why in (
-        (~np.isfinite(array), "label every node"),
-        (array < 0, "class numbers start at 0"),
+        (~np.isfinite(array), "class numbers are finite; -1 stands for a node without a label"),
+        (array < UNLABELLED, "class numbers start at 0; -1 stands for a node without a label"),
         (array != np.floor(array), "class numbers are whole"),
         (array >= MAX_CLASSES, f"class numbers are below {MAX_CLASSES}"),
     ):

@@ -38,6 +38,11 @@ class NodeFeatures(nn.Module):
         self.dropout = dropout
         self.linear = nn.Linear(in_features, width, bias=bias) if in_features else None
         self.table = nn.Embedding(num_nodes, width) if num_nodes and not in_features else None
+        if self.table is not None:
+            # as a linear map of one-hot features would start: vectors of normal size would start a hyperbolic
+            # space far from its origin, where the curvature's gradient points the wrong way
+            bound = self.table.num_embeddings**-0.5
+            nn.init.uniform_(self.table.weight, -bound, bound)
 
     def forward(self, nodes: int, x: Tensor | None) -> Tensor:
         """Return ``(nodes, width)`` from the features ``x (nodes, in_features)``, or from the table."""

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from gyroformer.ops.lifted import angle_over_sine, sine_cosine
-from gyroformer.ops.pairs import Neighbours, log_partition, pair_squared_dist, squared_dist_rows
+from gyroformer.ops.neighbours import Neighbours
+from gyroformer.ops.pairs import log_partition, pair_squared_dist, squared_dist_rows
 
 
 class Positions(Protocol):

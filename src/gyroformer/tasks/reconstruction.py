@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gyroformer.errors import DataError, UsageError
 from gyroformer.models.base import GraphModel
-from gyroformer.ops.pairs import Neighbours
+from gyroformer.ops.neighbours import Neighbours
 from gyroformer.tasks.average_precision import mean_average_precision
 
 if TYPE_CHECKING:

@@ -1,0 +1,56 @@
+import pytest
+import torch
+
+from gyroformer.errors import UsageError
+from gyroformer.graphs.features import FeatureSettings, ready_features
+from gyroformer.graphs.hops import joined_hops, mix_hops, ppr_mix
+
+EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+WORDS = torch.tensor([[0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.0, 1.0]])
+
+
+def ready(x=WORDS, **settings):
+    return ready_features(x, EDGES, FeatureSettings(**{"size": "none", **settings}))
+
+
+def test_entries():
+    assert torch.equal(ready(entries="raw"), WORDS)
+    assert torch.equal(ready(entries="binary"), (WORDS > 0).float())
+    assert torch.equal(ready(entries="row").sum(1), torch.tensor([1.0, 0.0, 1.0]))
+    torch.testing.assert_close(ready(entries="l2").norm(dim=1), torch.tensor([1.0, 0.0, 1.0]))
+    scored = ready(torch.randn(3, 4) * 7 + 3, entries="zscore")
+    torch.testing.assert_close(scored.mean(0), torch.zeros(4), atol=1e-6, rtol=0)
+    torch.testing.assert_close(scored.square().mean(0), torch.ones(4))
+
+
+def test_counts_and_measures_are_told_apart():
+    assert torch.equal(ready(entries="auto"), ready(entries="row"))
+    measures = torch.tensor([[1.0, -2.0], [3.0, 4.0], [0.0, 1.0]])
+    assert torch.equal(ready(measures, entries="auto"), ready(measures, entries="zscore"))
+
+
+def test_a_constant_column_is_not_divided_by_nothing():
+    x = torch.tensor([[5.0, 1.0], [5.0, 2.0], [5.0, 3.0]])
+    assert torch.equal(ready(x, entries="zscore")[:, 0], torch.zeros(3))
+
+
+def test_mixing():
+    assert torch.equal(ready(entries="raw", mixing="power", hops=3), mix_hops(WORDS, EDGES, 3))
+    assert torch.equal(ready(entries="raw", mixing="ppr", hops=4, alpha=0.3), ppr_mix(WORDS, EDGES, 0.3, 4))
+    joined = torch.cat(joined_hops(WORDS, EDGES, 2, norm="row", loops=False), -1)
+    got = ready(entries="raw", mixing="joined", hops=2, norm="row", loops=False)
+    assert torch.equal(got, joined)
+
+
+def test_size():
+    rows = ready(entries="raw", size="l2", scale=3.0).norm(dim=1)
+    torch.testing.assert_close(rows, torch.tensor([3.0, 0.0, 3.0]))
+    table = ready(entries="raw", size="rms", scale=2.0)
+    torch.testing.assert_close(table.square().sum(1).mean().sqrt(), torch.tensor(2.0))
+    torch.testing.assert_close(table / table[0, 1], WORDS / WORDS[0, 1])
+
+
+@pytest.mark.parametrize("wrong", [{"hops": -1}, {"alpha": 0.0}, {"scale": 0.0}, {"scale": float("nan")}])
+def test_wrong_settings_are_refused(wrong):
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        FeatureSettings(**wrong)

@@ -1,0 +1,47 @@
+import pytest
+
+import gyroformer as gf
+from gyroformer.data.registry import DATASETS
+from gyroformer.errors import UsageError
+from gyroformer.jobs.plan import checked_options
+from gyroformer.jobs.settings import JOBS, make_job
+from gyroformer.models import get_model
+from gyroformer.recipes import read_recipe, recipe_names, usual_recipe
+
+ALL = [(task, name) for task in JOBS for name in recipe_names(task)]
+
+
+@pytest.mark.parametrize("task, name", ALL)
+def test_every_recipe_is_whole(task, name):
+    job = make_job(task, recipe=name)
+    assert job.recipe == name
+    spec = get_model(job.model.name)
+    checked_options(job.model.name, spec.build, job.model.options)
+    if name not in ("default", "paper", "networks"):
+        assert name in DATASETS
+
+
+@pytest.mark.parametrize("task", JOBS)
+@pytest.mark.parametrize("model", gf.MODELS)
+def test_every_model_has_a_recipe_for_every_task(task, model):
+    job = make_job(task, dataset="web-edu", model={"name": model})
+    checked_options(model, get_model(model).build, job.model.options)
+
+
+def test_the_usual_recipe():
+    assert usual_recipe("classify", model="fpst", dataset="cora") == "cora"
+    assert usual_recipe("classify", model="tokengt", dataset="cora") == "cora"
+    assert usual_recipe("classify", model="fpst", dataset="my.csv") == "default"
+
+
+def test_values_win_over_the_recipe():
+    job = make_job("classify", dataset="cora", model={"options": {"heads": 4}}, training={"epochs": 3})
+    assert job.model.options["heads"] == 4
+    assert job.model.options["final_norm"] is True
+    assert job.training.epochs == 3
+    assert job.training.weight_decay == read_recipe("classify", "cora")["training"]["weight_decay"]
+
+
+def test_an_unknown_recipe_is_named():
+    with pytest.raises(UsageError, match="no recipe for classify is called 'corra'; did you mean 'cora'"):
+        make_job("classify", recipe="corra")
