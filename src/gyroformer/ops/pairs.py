@@ -14,28 +14,21 @@ two points are close. P, C and k are independent inputs, differentiable each.
 whose backward pass computes them again, compiled (``"compiled"``) or not (``"eager"``). All give the same result.
 """
 
-import functools
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from gyroformer.errors import UsageError, did_you_mean
-from gyroformer.geometry.trig import arsin_ratio, safe_sqrt
+from gyroformer.geometry.trig import arsin_ratio
 from gyroformer.ops.lifted import at_least_float32
 from gyroformer.ops.native import build, fused, fused_pairs
 from gyroformer.ops.neighbours import Neighbours
+from gyroformer.ops.pair_blocks import PairSums, Sum
 
 __all__ = ["FORMS", "Neighbours", "log_partition", "pair_squared_dist", "squared_dist_rows"]
 
 FORMS = ("auto", "native", "compiled", "eager")
-#: rows at a time in the compiled form, whose loops keep no coordinates
-COMPILED_ROWS = 512
-#: numbers at a time in the eager form: rows x columns x coordinates, about what the nearer caches hold
-EAGER_NUMBERS = 1 << 20
-
-Sums = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, bool], Tensor]
+#: coordinates at a time in squared_dist_rows, about what the nearer caches hold
+COORDINATES = 1 << 20
 
 
 def _squared(p: Tensor, c: Tensor, others_p: Tensor, others_c: Tensor, k: Tensor) -> Tensor:
@@ -73,7 +66,7 @@ def squared_dist_rows(
     sine, cosine, k = _checked(sine, cosine, k)
     others = (sine, cosine) if columns is None else (sine[columns], cosine[columns])
     count = others[0].shape[0]
-    step = max(1, EAGER_NUMBERS // max(1, count * sine.shape[1] * sine.shape[2]))
+    step = max(1, COORDINATES // max(1, count * sine.shape[1] * sine.shape[2]))
     parts = [
         _squared(sine[some, None], cosine[some, None], others[0], others[1], k) for some in rows.split(step)
     ]
@@ -122,55 +115,9 @@ def log_partition(
             scale=float(scale),
             squared=squared,
         )
-    width = sine.shape[1] * sine.shape[2]
-    count = sine.shape[0] if columns is None else columns.numel()
-    rows = COMPILED_ROWS if form == "compiled" else max(1, EAGER_NUMBERS // max(1, width * count))
-    sums = _compiled_sums() if form == "compiled" else _row_sums
-    parts = []
-    for some in torch.arange(sine.shape[0], device=sine.device).split(rows):
-        keep = _kept(neighbours, some, columns)
-        parts.append(_recomputed(sums, sine, cosine, k, some, columns, keep, squared))
-    return torch.log1p(scale * torch.cat(parts))
-
-
-def _row_sums(
-    p: Tensor, c: Tensor, others_p: Tensor, others_c: Tensor, k: Tensor, keep: Tensor, squared: bool
-) -> Tensor:
-    """Return Σ_v exp(−d²) over the columns that each row keeps, ``(R,)``."""
-    square = _squared(p[:, None], c[:, None], others_p, others_c, k)
-    exponent = square if squared else safe_sqrt(square)
-    return torch.where(keep, torch.exp(-exponent), 0.0).sum(-1)
-
-
-@functools.cache
-def _compiled_sums() -> Sums:
-    return torch.compile(_row_sums, fullgraph=True)
-
-
-def _recomputed(
-    sums: Sums,
-    sine: Tensor,
-    cosine: Tensor,
-    k: Tensor,
-    rows: Tensor,
-    columns: Tensor | None,
-    keep: Tensor,
-    squared: bool,
-) -> Tensor:
-    """Return the sums of some rows; the backward pass forms the pairs again rather than keep them."""
-    others = (sine, cosine) if columns is None else (sine[columns], cosine[columns])
-    arguments = (sine[rows], cosine[rows], *others, k, keep, squared)
-    if not torch.is_grad_enabled():
-        return sums(*arguments)
-    result: Tensor = checkpoint(sums, *arguments, use_reentrant=False, preserve_rng_state=False)
-    return result
-
-
-def _kept(neighbours: Neighbours, rows: Tensor, columns: Tensor | None) -> Tensor:
-    """Return which columns count for each row, ``(R, K)``: neither the node itself nor its neighbours."""
-    left_out = neighbours.adjacent(rows)
-    left_out[torch.arange(rows.numel(), device=rows.device), rows] = True
-    return ~(left_out if columns is None else left_out[:, columns])
+    what = Sum(neighbours, columns, squared, compiled=form == "compiled")
+    sums: Tensor = PairSums.apply(sine, cosine, k, what)
+    return torch.log1p(scale * sums)
 
 
 def _chosen(form: str, *tensors: Tensor) -> str:

@@ -1,0 +1,200 @@
+r"""The sum of exp(−d²) over pairs in torch, a block of rows at a time, with its gradient written out.
+
+With :math:`\delta = C_v P_u - C_u P_v`, :math:`q = |\delta|^2`, :math:`z = \kappa q` and r(z) as in
+:mod:`gyroformer.ops.pairs`,
+
+.. math:: \frac{\partial d^2}{\partial q} = \frac{4 r}{\sqrt{1 - z}}, \qquad
+          \frac{\partial d^2}{\partial\kappa} = 4 q^2\, r\, B(z), \qquad
+          B(z) = \frac{1}{z}\Bigl(\frac{1}{\sqrt{1 - z}} - r\Bigr) = \frac13 + \frac{3}{10} z + \dots
+
+and with weights :math:`a_{uv} = \partial L/\partial q_{uv}` the gradients are products of matrices, such as
+:math:`\partial L/\partial P_u = 2 P_u \sum_v a C_v^2 - 2 C_u \sum_v a C_v P_v`. Only one block's pairs exist at a
+time. The eager form can be differentiated again, at the cost of keeping them all.
+
+Shapes inside this file: sines ``(H, d, N)``, cosines ``(H, N)``, curvatures ``(H,)``; blocks ``(H, R, N)``.
+"""
+
+import dataclasses as dc
+import functools
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from gyroformer.errors import UsageError
+from gyroformer.geometry.precision import wide_dtype
+from gyroformer.geometry.trig import ARCSINE_RADIUS, arsin_ratio, safe_sqrt
+from gyroformer.ops.neighbours import Neighbours
+
+#: rows at a time in the compiled form, whose loops keep no coordinates
+COMPILED_ROWS = 512
+#: numbers at a time in the eager form, rows x columns x heads: what the nearer caches hold of a few such blocks
+EAGER_NUMBERS = 1 << 17
+#: terms at which the series of B is exact to rounding for |z| below ARCSINE_RADIUS
+SERIES_TERMS = {torch.float32: 8, torch.float64: 17}
+
+Points = tuple[Tensor, Tensor]
+
+
+def quotients(mine: Points, others: Points) -> Tensor:
+    """Return q ``(H, R, N)``; the difference is formed before it is squared."""
+    (p, c), (others_p, others_c) = mine, others
+    total = p.new_zeros(())
+    for j in range(p.shape[1]):
+        delta = others_c[:, None] * p[:, j, :, None] - c[:, :, None] * others_p[:, j, None]
+        total = torch.addcmul(total, delta, delta)
+    return total
+
+
+def _exponent(mine: Points, others: Points, k: Tensor, squared: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Return q, r(kq) and the exponent, d² or d."""
+    q = quotients(mine, others)
+    ratio = arsin_ratio(k[:, None, None] * q)
+    square = (4 * q * ratio.square()).sum(0)
+    return q, ratio, square if squared else safe_sqrt(square)
+
+
+def row_sums(mine: Points, others: Points, k: Tensor, keep: Tensor, squared: bool) -> Tensor:
+    """Return Σ_v exp(−d²) over the columns that each row keeps, ``(R,)``."""
+    _, _, exponent = _exponent(mine, others, k, squared)
+    return torch.where(keep, torch.exp(-exponent), 0.0).sum(-1)
+
+
+def row_gradients(
+    mine: Points, others: Points, k: Tensor, keep: Tensor, squared: bool, grad: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Return the gradient in the rows' sines and cosines, the columns' sines and cosines, and k.
+
+    Args:
+        mine: sines and cosines of the rows.
+        others: sines and cosines of the columns.
+        k: curvatures.
+        keep: which columns count for each row, ``(R, N)``.
+        squared: as in :func:`gyroformer.ops.pairs.log_partition`.
+        grad: gradient in each row's sum, ``(R,)``.
+    """
+    q, ratio, exponent = _exponent(mine, others, k, squared)
+    weight = torch.where(keep, -grad[:, None] * torch.exp(-exponent), 0.0)
+    if not squared:
+        apart = exponent > 0
+        weight = torch.where(apart, 0.5 * weight / torch.where(apart, exponent, 1.0), 0.0)
+    z = k[:, None, None] * q
+    # at the cut locus of a sphere, z = 1, the ratio stops: beyond it only q itself changes
+    inside = z < 1
+    secant = torch.where(inside, (1 - torch.where(inside, z, 0.0)).rsqrt(), ratio)
+    by_k = torch.where(inside, 4 * q * q * ratio * _difference_over_z(z, secant, ratio), 0.0)
+    slope = (weight * by_k).sum((1, 2))
+    # the sums below cancel where points are close and far from the origin: they are formed in double precision
+    wide = wide_dtype(q.dtype, q.device)
+    p, c, others_p, others_c = (t.to(wide) for t in (*mine, *others))
+    twice = (8 * weight * ratio * secant).to(wide)
+    to_others, to_mine = twice * c[:, :, None], twice * others_c[:, None]
+    drawn_p = others_p @ to_mine.mT  # Σ_v 2a C_v P_v, (H, d, R)
+    drawn_others = p @ to_others  # Σ_u 2a C_u P_u, (H, d, N)
+    mine_sine = p * (to_mine @ others_c[:, :, None]).mT - c[:, None] * drawn_p
+    others_sine = others_p * (c[:, None] @ to_others) - others_c[:, None] * drawn_others
+    square, others_square = p.square().sum(1), others_p.square().sum(1)
+    mine_cosine = c * (twice @ others_square[:, :, None]).squeeze(-1) - (p * drawn_p).sum(1)
+    others_cosine = others_c * (square[:, None] @ twice).squeeze(1) - (others_p * drawn_others).sum(1)
+    return mine_sine, mine_cosine, others_sine, others_cosine, slope
+
+
+def _difference_over_z(z: Tensor, secant: Tensor, ratio: Tensor) -> Tensor:
+    """Return B(z) = (1/√(1 − z) − r(z))/z; its series has the terms C(2n, n)/4ⁿ · 2n/(2n + 1) zⁿ⁻¹."""
+    near = z.abs() < ARCSINE_RADIUS
+    inside = torch.where(near, z, 0.0)
+    binomial = [1.0]
+    for n in range(1, SERIES_TERMS[z.dtype] + 1):
+        binomial.append(binomial[-1] * (2 * n - 1) / (2 * n))
+    series = torch.zeros_like(z)
+    for n in range(len(binomial) - 1, 0, -1):
+        series = binomial[n] * 2 * n / (2 * n + 1) + inside * series
+    return torch.where(near, series, (secant - ratio) / torch.where(near, 1.0, z))
+
+
+@functools.cache
+def _functions(compiled: bool) -> tuple[Callable[..., Tensor], Callable[..., tuple[Tensor, ...]]]:
+    if not compiled:
+        return row_sums, row_gradients
+    return torch.compile(row_sums, fullgraph=True), torch.compile(row_gradients, fullgraph=True)
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Sum:
+    """What is summed: for each node the exp(−d²), or exp(−d), of the columns that are not adjacent to it."""
+
+    neighbours: Neighbours
+    columns: Tensor | None
+    squared: bool
+    compiled: bool
+
+    def blocks(self, heads: int) -> Iterator[tuple[slice, Tensor]]:
+        """Yield consecutive rows, and which columns count for each of them, ``(R, K)``."""
+        nodes = self.neighbours.num_nodes
+        count = nodes if self.columns is None else self.columns.numel()
+        rows = COMPILED_ROWS if self.compiled else max(1, EAGER_NUMBERS // (heads * count))
+        for first in range(0, nodes, rows):
+            some = torch.arange(first, min(first + rows, nodes), device=self.neighbours.indptr.device)
+            left_out = self.neighbours.adjacent(some)
+            left_out[torch.arange(some.numel(), device=some.device), some] = True
+            keep = ~(left_out if self.columns is None else left_out[:, self.columns])
+            yield slice(first, first + some.numel()), keep
+
+
+class PairSums(torch.autograd.Function):
+    """S ``(N,)`` from sine ``(N, H, d)``, cosine ``(N, H, 1)`` and k ``(H,)``."""
+
+    @staticmethod
+    def forward(ctx, sine: Tensor, cosine: Tensor, k: Tensor, what: Sum) -> Tensor:  # type: ignore[no-untyped-def]
+        """Sum block by block."""
+        ctx.save_for_backward(sine, cosine, k)
+        ctx.what = what
+        sine, cosine, k = sine.detach(), cosine.detach(), k.detach()
+        points, others = _laid_out(sine, cosine, what.columns)
+        sums = _functions(what.compiled)[0]
+        parts = [
+            sums(_rows(points, rows), others, k, keep, what.squared)
+            for rows, keep in what.blocks(sine.shape[1])
+        ]
+        # an infinite coordinate would pass for a point far away
+        return torch.cat(parts) + sum((0 * t).sum() for t in (sine, cosine, k))
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # type: ignore[no-untyped-def]
+        """Form every block again and add up its gradient."""
+        (sine, cosine, k), what = ctx.saved_tensors, ctx.what
+        if what.compiled:
+            if torch.is_grad_enabled():
+                raise UsageError(
+                    "the compiled form of log_partition has no second derivative: use form='eager' where you "
+                    "need one"
+                )
+            sine, cosine, k = sine.detach(), cosine.detach(), k.detach()
+        points, others = _laid_out(sine, cosine, what.columns)
+        gradients = _functions(what.compiled)[1]
+        mine: list[tuple[Tensor, Tensor]] = []
+        total: list[Tensor] = []
+        for rows, keep in what.blocks(sine.shape[1]):
+            p, c, *rest = gradients(_rows(points, rows), others, k, keep, what.squared, grad[rows])
+            mine.append((p, c))
+            total = [a + b for a, b in zip(total, rest, strict=True)] if total else rest
+        by_p, by_c = (torch.cat(parts, -1) for parts in zip(*mine, strict=True))
+        if what.columns is None:
+            by_p, by_c = by_p + total[0], by_c + total[1]
+        else:
+            by_p, by_c = (
+                by_p.index_add(-1, what.columns, total[0]),
+                by_c.index_add(-1, what.columns, total[1]),
+            )
+        by_sine, by_cosine = by_p.permute(2, 0, 1), by_c.mT.unsqueeze(-1)
+        return by_sine.to(sine.dtype), by_cosine.to(cosine.dtype), total[2], None
+
+
+def _laid_out(sine: Tensor, cosine: Tensor, columns: Tensor | None) -> tuple[Points, Points]:
+    """Return all points and the columns' points, sines ``(H, d, N)`` and cosines ``(H, N)``."""
+    points = sine.permute(1, 2, 0).contiguous(), cosine.squeeze(-1).mT.contiguous()
+    return points, points if columns is None else (points[0][..., columns], points[1][..., columns])
+
+
+def _rows(points: Points, rows: slice) -> Points:
+    return points[0][..., rows].contiguous(), points[1][..., rows].contiguous()
