@@ -23,7 +23,7 @@ from gyroformer.train.loop import Listener
 from gyroformer.train.run_folder import LOCK
 
 #: epochs of each of the two; the recipe's own number goes farther and takes longer
-EPOCHS = 750
+EPOCHS = 1000
 #: the two models by the names of their folders
 TWINS = {"fpst": "fpst", "flat": "tokengt"}
 
@@ -77,7 +77,7 @@ def run(
             training={"epochs": epochs},
             seed=seed,
         )
-        make_room(folder / name, job, file)
+        make_room(folder / name, job)
         found[name] = run_job(job, out=folder / name, resume=True, listen=listen, report=False).results
     tell("writing the report")
     report = write_report([folder / name for name in TWINS], folder / REPORT)
@@ -90,13 +90,13 @@ def write_graph(folder: Path, graph: ImportGraph) -> Path:
     file = folder / f"python-{graph.python}-imports.csv"
     lines = [f"{graph.names[a]},{graph.names[b]}" for a, b in graph.edges]
     try:
-        write_durably(file, ("\n".join(["module,imports", *lines]) + "\n").encode())
+        write_durably(file, ("\n".join(["source,target", *lines]) + "\n").encode())
     except OSError as error:
         raise DataError(f"{file}: cannot be written ({error.strerror}); choose another --out") from None
     return file
 
 
-def make_room(folder: Path, job: JobSettings, graph: Path) -> None:
+def make_room(folder: Path, job: JobSettings) -> None:
     """Remove the run of an earlier demo, unless it is this one, interrupted; refuse to touch anything else."""
     if not folder.exists() or not any(folder.iterdir()):
         return

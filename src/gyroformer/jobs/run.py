@@ -12,7 +12,6 @@ import torch
 from gyroformer.config import as_plain
 from gyroformer.errors import DataError
 from gyroformer.jobs.classify import classify_results, plan_classify
-
 from gyroformer.jobs.embed import embed_results, plan_embed
 from gyroformer.jobs.memory import check_memory
 from gyroformer.jobs.plan import Plan, read_graph_of
@@ -104,7 +103,7 @@ def _write_report(folder: Path, data: "Data") -> None:
     try:
         write_run_report(folder, data)
     except DataError as error:
-        _log.warning("%s; to try again: gyroformer report %s --out %s", error, folder, REPORT)
+        _log.warning("%s; to try again: gyroformer report %s --out %s", error, folder, folder / REPORT)
 
 
 def _planned(job: JobSettings, data: "Data | None", ignore_memory: bool, planning: dict[str, Any]) -> Plan:

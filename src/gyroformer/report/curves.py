@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gyroformer.report.colours import DASHES, INK, MUTED, SPACES, Spec, axis, base_layout, run_colour
+from gyroformer.report.colours import DASHES, INK, SPACES, Spec, axis, base_layout, run_colour
 from gyroformer.report.names import MAIN_FIGURES, figure_name
 from gyroformer.report.record import RunRecord
 
@@ -58,7 +58,7 @@ def main_metric(runs: Sequence[RunRecord]) -> str | None:
     ]
     shared = set.intersection(*found) or set.union(*found)
     known = [key for key in MAIN_FIGURES if key in shared]
-    return (known or sorted(shared) or [None])[0]
+    return next(iter((*known, *sorted(shared))), None)
 
 
 def metric_chart(runs: Sequence[RunRecord], metric: str) -> Spec:
@@ -110,8 +110,9 @@ def curvature_chart(runs: Sequence[RunRecord]) -> Spec | None:
     if not traces:
         return None
     layout = _layout("curvature k", legend=True)
+    layout["yaxis"]["exponentformat"] = "none"
     layout["shapes"] = [_zero_line()]
-    layout["annotations"] = _sign_labels([value for trace in traces for value in trace["y"]])
+    layout["annotations"] = _sign_labels()
     return {"data": traces, "layout": layout}
 
 
@@ -121,7 +122,9 @@ def head_names(run: RunRecord) -> list[str]:
     if len(layers) <= 1:
         return [f"head {head + 1}" for heads in layers for head in range(len(heads))]
     return [
-        f"layer {layer + 1}, head {head + 1}" for layer, heads in enumerate(layers) for head in range(len(heads))
+        f"layer {layer + 1}, head {head + 1}"
+        for layer, heads in enumerate(layers)
+        for head in range(len(heads))
     ]
 
 
@@ -179,8 +182,8 @@ def _zero_line() -> Spec:
     }
 
 
-def _sign_labels(values: list[float]) -> list[Spec]:
-    """Return what lies on either side of zero: a name where curves are, and the other beside it."""
+def _sign_labels() -> list[Spec]:
+    """Return what lies on either side of zero."""
     shown = []
     for text, anchor, shift in (("spherical", "bottom", 2), ("hyperbolic", "top", -2)):
         shown.append(
@@ -193,7 +196,7 @@ def _sign_labels(values: list[float]) -> list[Spec]:
                 "xanchor": "right",
                 "yanchor": anchor,
                 "yshift": shift,
-                "font": {"size": 11, "color": SPACES[text] if values else MUTED},
+                "font": {"size": 11, "color": SPACES[text]},
             }
         )
     return shown

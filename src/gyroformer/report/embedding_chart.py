@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gyroformer.report.colours import CLASSES, FAINT, GRID, INK, SCALE, SPACES, Spec, axis, base_layout
+from gyroformer.report.names import number
 from gyroformer.report.projection import Drawing, draw_head, edge_paths
 from gyroformer.report.record import RunRecord
 
@@ -18,11 +19,6 @@ MOST_NODES, MOST_EDGES = 5_000, 4_000
 HEIGHT = 460
 #: share of the way to the opposite point that a map of the sphere shows at least, unless no node is so far
 SMALL_CAP = 0.4
-MAPS = {
-    "hyperbolic": "Poincaré disc: its circle is infinitely far away",
-    "spherical": "Map of the sphere: outer circle the opposite point, dashed circle the equator",
-    "flat": "Plane, axes in units of distance",
-}
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -86,6 +82,24 @@ def head_chart(run: RunRecord, head: int, chosen: Selection) -> tuple[Spec, Draw
     return {"data": [*traces, *_nodes(run, drawing, chosen.nodes)], "layout": _layout(drawing)}, drawing
 
 
+def caption(drawing: Drawing, width: int) -> str:
+    """Return which map it is, how far it reaches, and how much of ``width`` directions it shows."""
+    if drawing.kind == "hyperbolic":
+        kind = "Poincaré disc: its circle is infinitely far away"
+    elif drawing.kind == "flat":
+        almost = ": nothing of the curvature would be seen over this reach" if drawing.k else ""
+        kind = f"Plane, axes in units of distance{almost}"
+    elif half_view(drawing) < 1:
+        kind = (
+            f"Map of the sphere, {math.degrees(math.sqrt(drawing.k) * drawing.reach):.0f}° around the middle"
+        )
+    else:
+        kind = "Map of the sphere: outer circle the opposite point, dashed circle the equator"
+    share = f"{drawing.share:.0%} of the squared length in these 2 of {width} directions"
+    lost = "all of it is shown" if width <= 2 else share
+    return f"{kind}. Farthest node {number(drawing.reach)} from the middle; {lost}."
+
+
 def _edges(drawing: Drawing, edges: Array) -> Spec:
     x: list[float | None] = []
     y: list[float | None] = []
@@ -132,19 +146,20 @@ def _nodes(run: RunRecord, drawing: Drawing, nodes: Array) -> list[Spec]:
 
 def _by_class(points: Array, ids: list[str], labels: Array) -> list[Spec]:
     traces = []
-    for label in np.unique(labels):
+    for label in np.unique(labels).tolist():
         member = np.flatnonzero(labels == label)
+        name = f"class {label}" if label >= 0 else "no label"
         traces.append(
             {
                 "mode": "markers",
-                "name": f"class {label}",
+                "name": name,
                 "x": points[member, 0].tolist(),
                 "y": points[member, 1].tolist(),
-                "text": [f"{ids[i]}<br>class {label}" for i in member],
+                "text": [f"{ids[i]}<br>{name}" for i in member],
                 "hovertemplate": "%{text}<extra></extra>",
                 "marker": {
                     "size": _size(len(labels)),
-                    "color": CLASSES[int(label) % len(CLASSES)],
+                    "color": CLASSES[label % len(CLASSES)] if label >= 0 else FAINT,
                     "line": {"width": 0.4, "color": "#ffffff"},
                 },
             }
@@ -177,7 +192,15 @@ def _layout(drawing: Drawing) -> Spec:
     layout |= {
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "hovermode": "closest",
-        "legend": {"orientation": "h", "x": 0.5, "xanchor": "center", "y": 0, "yanchor": "top", "font": {"size": 11}},
+        "legend": {
+            "orientation": "h",
+            "itemsizing": "constant",
+            "x": 0.5,
+            "xanchor": "center",
+            "y": 0,
+            "yanchor": "top",
+            "font": {"size": 11},
+        },
     }
     if drawing.kind == "flat":
         return layout | {

@@ -16,6 +16,8 @@ MAIN_FIGURES = {
     "test_macro_f1": "test macro-F1",
     "val_loss": "validation loss",
 }
+#: size of a curvature from which three decimals say enough
+PLAIN_CURVATURE = 0.01
 #: results that are numbers but no figures of merit
 BOOKKEEPING = frozenset(("nodes", "edges", "parameters", "seed", "epochs", "best_epoch", "seconds"))
 MODELS = {"fpst": "FPS-T", "tokengt": "TokenGT (flat twin)"}
@@ -50,7 +52,9 @@ def number(value: object, digits: int = 2) -> str:
 
 def signed(k: float) -> str:
     """Return a curvature with its sign."""
-    return "0" if k == 0 else f"{k:+.3f}".replace("-", "−")
+    if k == 0:
+        return "0"
+    return (f"{k:+.3f}" if abs(k) >= PLAIN_CURVATURE else f"{k:+.2g}").replace("-", "−")
 
 
 def curvature_line(layers: Sequence[Sequence[float]]) -> str:

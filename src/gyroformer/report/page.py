@@ -20,10 +20,9 @@ from gyroformer.report.curves import (
     main_metric,
     metric_chart,
 )
-from gyroformer.report.embedding_chart import MAPS, colour_line, head_chart, select
+from gyroformer.report.embedding_chart import caption, colour_line, head_chart, select
 from gyroformer.report.markup import comparison, data_script, nested_table, text
-from gyroformer.report.names import figure_name, model_name, number, signed
-from gyroformer.report.projection import Drawing
+from gyroformer.report.names import figure_name, model_name, signed
 from gyroformer.report.record import RunRecord, read_run, run_folders, run_names
 from gyroformer.report.tables import comparison_rows, differing_settings, environment, headline
 
@@ -160,8 +159,8 @@ def _curves(runs: Sequence[RunRecord], plots: dict[str, Spec]) -> str:
     return f"<section><h2>Training</h2>{shown}</section>"
 
 
-def _figure(name: str, title: str, caption: str = "") -> str:
-    below = f"<figcaption>{text(caption)}</figcaption>" if caption else ""
+def _figure(name: str, title: str, below: str = "") -> str:
+    below = f"<figcaption>{text(below)}</figcaption>" if below else ""
     return f'<figure><h4>{text(title)}</h4><div class="plot" data-plot="{text(name)}"></div>{below}</figure>'
 
 
@@ -170,9 +169,7 @@ def _run(run: RunRecord, place: int, plots: dict[str, Spec], *, alone: bool) -> 
     if place < MOST_PICTURES:
         head += _embedding(run, place, plots, heading="h2" if alone else "h3")
     else:
-        head += (
-            f'<p class="note">Points are drawn for the first {MOST_PICTURES} runs; see this run\'s own page.</p>'
-        )
+        head += f'<p class="note">Points are drawn for the first {MOST_PICTURES} runs; see this run\'s own page.</p>'
     own = nested_table(run.job)
     arguments = nested_table({f"arguments of {run.results.get('model')}": run.model})
     made = nested_table(environment(run))
@@ -191,8 +188,8 @@ def _embedding(run: RunRecord, place: int, plots: dict[str, Spec], *, heading: s
         name = f"run{place}-head{head}"
         chart, drawing = head_chart(run, head, chosen)
         plots[name] = chart
-        title = f"Head {head + 1}: k = {signed(drawing.k)}, {drawing.kind}" if drawing.k else f"Head {head + 1}: flat"
-        figures.append(_figure(name, title, _caption(drawing, width)))
+        title = f"Head {head + 1}: k = {signed(drawing.k)}, {drawing.kind}"
+        figures.append(_figure(name, title, caption(drawing, width)))
     notes = [
         "Each head's points, moved by an isometry so that their midpoint is in the middle, in the two principal "
         "directions of their tangent vectors there. The distance of a node from the middle is the true one; other "
@@ -206,9 +203,3 @@ def _embedding(run: RunRecord, place: int, plots: dict[str, Spec], *, heading: s
     ]
     said = " ".join(note for note in notes if note)
     return f'<{heading}>Embedding</{heading}><p class="note">{text(said)}</p><div class="grid">{"".join(figures)}</div>'
-
-
-def _caption(drawing: Drawing, width: int) -> str:
-    almost = ", so near to 0 that nothing of it would be seen here" if drawing.kind == "flat" and drawing.k else ""
-    lost = "all of it is shown" if width <= 2 else f"{drawing.share:.0%} of the squared length in these 2 of {width}"
-    return f"{MAPS[drawing.kind]}{almost}. Farthest node {number(drawing.reach)} from the middle; {lost}."

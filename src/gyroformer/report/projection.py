@@ -27,8 +27,8 @@ from gyroformer import geometry
 
 Array = np.ndarray[Any, Any]
 
-#: distance in radii of curvature, √|k| 2|u|, up to which a space looks flat: lengths there differ by less than 0.2 %
-FLAT_REACH = 0.1
+#: distance in radii of curvature, √|k| 2|u|, up to which a space looks flat: a circle that large is 4 % off 2πr
+FLAT_REACH = 0.5
 #: points on the path that draws a bent edge
 PATH_POINTS = 9
 #: share of the picture's half width by which a path must leave the straight line to be drawn bent
@@ -120,7 +120,9 @@ def edge_paths(drawing: Drawing, edges: Array) -> list[Array]:
     k = torch.tensor(drawing.planar_k, dtype=torch.float64)
     steps = torch.linspace(0, 1, PATH_POINTS, dtype=torch.float64)[:, None, None]
     paths = on_the_map(geometry.geodesic(steps, first, second, k=k), drawing.planar_k).movedim(1, 0)
-    paths = torch.where(torch.isfinite(paths), paths, math.nan)  # between opposite points there is no shortest
+    paths = torch.where(
+        torch.isfinite(paths), paths, math.nan
+    )  # between opposite points there is no shortest
     straight = paths[:, :1] + steps[:, 0] * (paths[:, -1:] - paths[:, :1])
     bent = (paths - straight).norm(dim=-1).amax(-1) > BEND
     return [

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gyroformer.errors import CorruptFileError, DataError, UsageError
+from gyroformer.models.pretrained import CONFIG
 from gyroformer.report.run_graph import RunGraph, graph_of_run
 from gyroformer.train.finished import EMBEDDINGS, MANIFEST, METRICS, RESULTS, read_json, verify_run
-from gyroformer.train.run_folder import CONFIG
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

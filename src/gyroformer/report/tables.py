@@ -1,6 +1,7 @@
 """What a page says of runs in words and numbers: the headline of each, and all of them side by side."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from gyroformer.report.markup import plain_value, text
@@ -40,7 +41,8 @@ def headline(run: RunRecord) -> str:
     cards.append(
         _card("model", f"{text(model_name(results.get('model')))}<br><small>{_parameters(results)}</small>")
     )
-    cards.append(_card("graph", f"{text(results.get('graph'))}<br><small>{_size(results)}</small>"))
+    graph = Path(str(results.get("graph"))).name or "in memory"
+    cards.append(_card("graph", f"{text(graph)}<br><small>{_size(results)}</small>"))
     if isinstance(results.get("split"), dict):
         cards.append(_card("split", f"{text(split_line(results['split']))}{leak_mark(run)}", wide=True))
     if results.get("rate_lowered"):
