@@ -46,6 +46,16 @@ def quotients(mine: Points, others: Points) -> Tensor:
     return total
 
 
+def squared_distances(q: Tensor, k: Tensor, dim: int) -> Tensor:
+    """Return d² = Σ_h 4 q r(kq)² over the spaces, which lie along ``dim``; k broadcasts to q."""
+    return (4 * q * arsin_ratio(k * q).square()).sum(dim)
+
+
+def block_rows(numbers: int) -> int:
+    """Return how many rows of that many numbers each the eager form takes at a time."""
+    return max(1, EAGER_NUMBERS // max(1, numbers))
+
+
 def _exponent(mine: Points, others: Points, k: Tensor, squared: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Return q, r(kq) and the exponent, d² or d."""
     q = quotients(mine, others)
@@ -132,7 +142,7 @@ class Sum:
         """Yield consecutive rows, and which columns count for each of them, ``(R, K)``."""
         nodes = self.neighbours.num_nodes
         count = nodes if self.columns is None else self.columns.numel()
-        rows = COMPILED_ROWS if self.compiled else max(1, EAGER_NUMBERS // (heads * count))
+        rows = COMPILED_ROWS if self.compiled else block_rows(heads * count)
         for first in range(0, nodes, rows):
             some = torch.arange(first, min(first + rows, nodes), device=self.neighbours.indptr.device)
             left_out = self.neighbours.adjacent(some)
@@ -150,7 +160,7 @@ class PairSums(torch.autograd.Function):
         ctx.save_for_backward(sine, cosine, k)
         ctx.what = what
         sine, cosine, k = sine.detach(), cosine.detach(), k.detach()
-        points, others = _laid_out(sine, cosine, what.columns)
+        points, others = laid_out(sine, cosine, what.columns)
         sums = _functions(what.compiled)[0]
         parts = [
             sums(_rows(points, rows), others, k, keep, what.squared)
@@ -170,7 +180,7 @@ class PairSums(torch.autograd.Function):
                     "need one"
                 )
             sine, cosine, k = sine.detach(), cosine.detach(), k.detach()
-        points, others = _laid_out(sine, cosine, what.columns)
+        points, others = laid_out(sine, cosine, what.columns)
         gradients = _functions(what.compiled)[1]
         mine: list[tuple[Tensor, Tensor]] = []
         total: list[Tensor] = []
@@ -190,7 +200,7 @@ class PairSums(torch.autograd.Function):
         return by_sine.to(sine.dtype), by_cosine.to(cosine.dtype), total[2], None
 
 
-def _laid_out(sine: Tensor, cosine: Tensor, columns: Tensor | None) -> tuple[Points, Points]:
+def laid_out(sine: Tensor, cosine: Tensor, columns: Tensor | None) -> tuple[Points, Points]:
     """Return all points and the columns' points, sines ``(H, d, N)`` and cosines ``(H, N)``."""
     points = sine.permute(1, 2, 0).contiguous(), cosine.squeeze(-1).mT.contiguous()
     return points, points if columns is None else (points[0][..., columns], points[1][..., columns])

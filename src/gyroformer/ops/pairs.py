@@ -18,23 +18,14 @@ import torch
 from torch import Tensor
 
 from gyroformer.errors import UsageError, did_you_mean
-from gyroformer.geometry.trig import arsin_ratio
 from gyroformer.ops.lifted import at_least_float32
 from gyroformer.ops.native import build, fused, fused_pairs
 from gyroformer.ops.neighbours import Neighbours
-from gyroformer.ops.pair_blocks import PairSums, Sum
+from gyroformer.ops.pair_blocks import PairSums, Sum, block_rows, laid_out, quotients, squared_distances
 
 __all__ = ["FORMS", "Neighbours", "log_partition", "pair_squared_dist", "squared_dist_rows"]
 
 FORMS = ("auto", "native", "compiled", "eager")
-#: coordinates at a time in squared_dist_rows, about what the nearer caches hold
-COORDINATES = 1 << 20
-
-
-def _squared(p: Tensor, c: Tensor, others_p: Tensor, others_c: Tensor, k: Tensor) -> Tensor:
-    """Return d² ``(...)`` of points that broadcast, ``(..., H, d)`` and ``(..., H, 1)``; k ``(H,)``."""
-    q = (others_c * p - c * others_p).square().sum(-1)
-    return (4 * q * arsin_ratio(k * q).square()).sum(-1)
 
 
 def pair_squared_dist(sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, target: Tensor) -> Tensor:
@@ -48,7 +39,8 @@ def pair_squared_dist(sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, t
         target: nodes ``(M,)``.
     """
     sine, cosine, k = _checked(sine, cosine, k)
-    return _squared(sine[source], cosine[source], sine[target], cosine[target], k)
+    delta = cosine[target] * sine[source] - cosine[source] * sine[target]
+    return squared_distances(delta.square().sum(-1), k, -1)
 
 
 def squared_dist_rows(
@@ -64,13 +56,12 @@ def squared_dist_rows(
         columns: nodes ``(K,)``.
     """
     sine, cosine, k = _checked(sine, cosine, k)
-    others = (sine, cosine) if columns is None else (sine[columns], cosine[columns])
-    count = others[0].shape[0]
-    step = max(1, COORDINATES // max(1, count * sine.shape[1] * sine.shape[2]))
-    parts = [
-        _squared(sine[some, None], cosine[some, None], others[0], others[1], k) for some in rows.split(step)
-    ]
-    return torch.cat(parts) if parts else sine.new_empty(0, count)
+    everyone, others = laid_out(sine, cosine, columns)
+    parts = []
+    for some in rows.split(block_rows(sine.shape[1] * others[1].shape[1])):
+        mine = everyone[0][..., some], everyone[1][..., some]
+        parts.append(squared_distances(quotients(mine, others), k[:, None, None], 0))
+    return torch.cat(parts) if parts else sine.new_empty(0, others[1].shape[1])
 
 
 def log_partition(

@@ -1,0 +1,96 @@
+r"""Mean average precision of a reconstruction: do a node's neighbours come before all others in distance?
+
+For node u let :math:`v_1, \dots, v_n` be its neighbours by growing distance. Then
+
+.. math:: \mathrm{AP}(u) = \frac1n \sum_{i=1}^n \frac{i}{i + \#\{w \not\sim u,\ w \ne u : d(u, w) \le d(u, v_i)\}}
+
+A non-neighbour at the same distance counts as nearer, so that a constant distance does not look like a perfect
+one. The mean goes over the nodes that have neighbours.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from gyroformer.errors import DataError, DivergedError, UsageError
+from gyroformer.ops.neighbours import Neighbours
+
+
+@torch.no_grad()
+def mean_average_precision(
+    rows_of_distances: Callable[[Tensor], Tensor],
+    neighbours: Neighbours,
+    *,
+    block: int = 256,
+    nodes: Tensor | None = None,
+) -> float:
+    """Return the mean average precision, between 0 and 1.
+
+    Args:
+        rows_of_distances: takes nodes ``(R,)`` and returns their distances, or squared distances, to all nodes,
+            ``(R, N)``.
+        neighbours: the graph.
+        block: nodes at a time.
+        nodes: a sample of nodes to average over, int64 ``(M,)``; all nodes if not given.
+
+    Raises:
+        DivergedError: a distance is not finite.
+        DataError: none of the nodes has a neighbour.
+    """
+    if block < 1:
+        raise UsageError(f"block must be at least 1 node, got {block}")
+    rows = _with_neighbours(neighbours, nodes)
+    total = 0.0
+    for some in rows.split(block):
+        distances = rows_of_distances(some)
+        _check(distances, some, neighbours.num_nodes)
+        total += _average_precision(distances, some, neighbours).sum().item()
+    return total / rows.numel()
+
+
+def _with_neighbours(neighbours: Neighbours, nodes: Tensor | None) -> Tensor:
+    """Return the nodes to average over that have at least one neighbour."""
+    if nodes is None:
+        nodes = torch.arange(neighbours.num_nodes, device=neighbours.indptr.device)
+    elif nodes.dtype != torch.int64 or nodes.dim() != 1:
+        raise UsageError(f"nodes must be a vector of int64, got {nodes.dtype} {tuple(nodes.shape)}")
+    elif nodes.numel() and (nodes.min() < 0 or nodes.max() >= neighbours.num_nodes):
+        raise UsageError(f"nodes must be from 0 to {neighbours.num_nodes - 1}")
+    rows = nodes[neighbours.degree[nodes] > 0]
+    if rows.numel() == 0:
+        raise DataError(f"mean average precision: none of the {nodes.numel()} nodes has a neighbour")
+    return rows
+
+
+def _check(distances: Tensor, rows: Tensor, num_nodes: int) -> None:
+    """Refuse distances that cannot be ranked: NaN is below nothing, and every neighbour would come first."""
+    if distances.shape != (rows.numel(), num_nodes):
+        raise UsageError(
+            f"rows_of_distances must return the shape ({rows.numel()}, {num_nodes}), got {tuple(distances.shape)}"
+        )
+    finite = distances.isfinite()
+    if not finite.all():
+        row, column = (~finite).nonzero()[0].tolist()
+        raise DivergedError(
+            f"mean average precision: the distance from node {int(rows[row])} to node {column} is "
+            f"{distances[row, column].item()}; the embedding has diverged: lower the learning rate"
+        )
+
+
+def _average_precision(distances: Tensor, rows: Tensor, neighbours: Neighbours) -> Tensor:
+    """Return AP of each row, float64 ``(R,)``."""
+    degree = neighbours.degree[rows]
+    most = int(degree.max())
+    place = torch.arange(most, device=rows.device)
+    real = place < degree[:, None]
+    entry = (neighbours.indptr[rows][:, None] + place).where(real, 0)
+    near = distances.gather(1, neighbours.indices[entry]).where(real, torch.inf).sort(dim=1).values
+    other = ~neighbours.adjacent(rows)
+    other[torch.arange(rows.numel(), device=rows.device), rows] = False
+    # the first neighbour that is no nearer: from that one on, the node comes before
+    first = torch.searchsorted(near, distances.contiguous())
+    before = torch.zeros(rows.numel(), most + 1, dtype=torch.int64, device=rows.device)
+    before = before.scatter_add_(1, first, other.long()).cumsum(1)[:, :most]
+    rank = (place + 1).double()
+    return (rank / (rank + before)).where(real, 0.0).sum(1) / degree
