@@ -78,7 +78,11 @@ def claimed(lock: Path) -> Iterator[None]:
             f"{lock.parent}: cannot write here ({error.strerror}); choose another folder"
         ) from None
     with file:
-        if not _try_lock(file):
+        try:
+            free = _try_lock(file)
+        except OSError as error:
+            raise DataError(f"{lock}: this file system knows no locks ({error.strerror})") from None
+        if not free:
             raise UsageError(
                 f"{lock.parent}: another run ({_holder(file)}) is writing here; wait for it, or choose another --out"
             )

@@ -1,10 +1,5 @@
-"""A small real model and a small task, for tests of the training loop; run as a program, one whole run.
+"""A small real model and a small task, for tests of the training loop."""
 
-``python toy_training.py FOLDER EPOCHS [--resume] [--slow SECONDS]`` trains in a run folder as a command would.
-"""
-
-import argparse
-import sys
 import time
 
 import torch
@@ -13,7 +8,6 @@ from torch import nn
 from torch_geometric.data import Data
 
 import gyroformer as gf
-from gyroformer.errors import GyroformerError
 from gyroformer.tokens import prepare_graph
 from gyroformer.train import RunFolder, TrainSettings, fit
 
@@ -43,7 +37,8 @@ class ToyTask:
         self.target = torch.arange(NODES) % 3
 
     def loss(self, model):
-        time.sleep(self.slow)
+        if self.slow:
+            time.sleep(self.slow)
         return F.cross_entropy(model(self.data), self.target)
 
     def evaluate(self, model):
@@ -92,18 +87,3 @@ def train(folder, *, epochs=12, resume=True, slow=0.0, **changes):
         points = model.tangent(task.data).detach().numpy()
         run.finish(model, outcome, dict(outcome.metrics), {"tangent": points}, range(NODES))
     return model, outcome
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder")
-    parser.add_argument("epochs", type=int)
-    parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--slow", type=float, default=0.0)
-    asked = parser.parse_args()
-    try:
-        train(asked.folder, epochs=asked.epochs, resume=asked.resume, slow=asked.slow)
-    except GyroformerError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)

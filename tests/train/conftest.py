@@ -1,3 +1,5 @@
+import os
+
 import pytest
 import torch
 from toy_training import SETTINGS, ToyTask, toy_model
@@ -19,3 +21,9 @@ def task():
 @pytest.fixture
 def settings():
     return TrainSettings(**SETTINGS)
+
+
+@pytest.fixture
+def without_sync(monkeypatch):
+    """Do not wait for the disk: for many short runs in which no power is cut."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)

@@ -6,6 +6,7 @@ function, so that ``--help`` answers at once. To add one: write the file, add a 
 
 import functools
 import os
+import sys
 from collections.abc import Callable
 from typing import Annotated
 
@@ -20,7 +21,8 @@ from gyroformer.cli.demo import demo
 from gyroformer.cli.doctor import doctor
 from gyroformer.cli.embed import embed
 from gyroformer.cli.report import report
-from gyroformer.errors import GyroformerError
+from gyroformer.cli.resume_command import resume_command
+from gyroformer.errors import GyroformerError, Interrupted
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     demo,
@@ -53,6 +55,12 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             typer.echo("interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
+        except Interrupted as stop:
+            typer.echo(
+                f"interrupted after epoch {stop.epoch}; to go on:\n  {resume_command(sys.argv, stop.run)}",
+                err=True,
+            )
+            raise typer.Exit(stop.exit_code) from None
         except GyroformerError as error:
             if os.environ.get("GYROFORMER_TRACEBACK"):
                 raise

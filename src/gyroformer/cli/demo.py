@@ -38,9 +38,10 @@ def demo(
 
     set_threads(threads)
     try:
-        with training_bar() as listen:
-            said = Console(stderr=True)
-            found = run(out, seed=seed, tell=lambda message: said.print(message, style="dim"), listen=listen)
+        said = Console(stderr=True)
+        found = run(
+            out, seed=seed, tell=lambda text: said.print(text, style="dim"), listening=training_bar
+        )
     except Interrupted as stop:
         typer.echo(f"stopped after epoch {stop.epoch}; the same command goes on from there", err=True)
         raise typer.Exit(stop.exit_code) from None

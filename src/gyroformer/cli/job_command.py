@@ -1,7 +1,5 @@
 """What the commands that train have in common: where the run goes, the course, and the printed result."""
 
-import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,8 +38,8 @@ def run_command(
     try:
         results = _one(job, out, options) if options.seeds == 1 else _many(job, out, options, shown)
     except Interrupted as stop:
-        typer.echo(f"stopped after epoch {stop.epoch}; to go on:\n  {_resume_command(out)}", err=True)
-        raise typer.Exit(stop.exit_code) from None
+        # with several seeds the folder that is resumed is the one above the run's
+        raise Interrupted(out, stop.epoch) from None
     if options.as_json:
         print_json({**results, "run": str(out)})
     else:
@@ -85,16 +83,6 @@ def _default_folder(task: str, graph: str, options: JobOptions) -> Path:
     while (RUNS / f"{stem}-{number}").exists():
         number += 1
     return RUNS / f"{stem}-{number}"
-
-
-def _resume_command(out: Path) -> str:
-    """Return the command that was typed, as one that continues it."""
-    words = ["gyroformer", *sys.argv[1:]]
-    if not any(word == "--out" or word.startswith("--out=") for word in words):
-        words += ["--out", str(out)]
-    if "--resume" not in words:
-        words.append("--resume")
-    return shlex.join(words)
 
 
 def _print(results: dict[str, Any], shown: Mapping[str, str], out: Path) -> None:

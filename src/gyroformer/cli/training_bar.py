@@ -1,10 +1,115 @@
-"""Progress of training on stderr."""
+"""What a training run shows while it goes on: a bar on a terminal, else a line from time to time; never on stdout.
 
+Runs that are over within two seconds show nothing.
+"""
+
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from gyroformer.cli.progress import PATIENCE
+
+if TYPE_CHECKING:
+    from gyroformer.train.outcome import Progress
+
+#: seconds between lines where there is no terminal
+EVERY = 10.0
+#: curvatures shown one by one; of more, the range
+LISTED = 4
+
+
+class TrainingBar:
+    """A listener of the training loop; call it with each ``Progress``.
+
+    Args:
+        file: where to write; stderr when absent.
+    """
+
+    def __init__(self, file: TextIO | None = None) -> None:
+        self._file = sys.stderr if file is None else file
+        self._begun = self._said = time.monotonic()
+        self._bar: Any = None
+        self._row: Any = None
+
+    def __call__(self, progress: "Progress") -> None:
+        """Show where training is."""
+        now = time.monotonic()
+        if now - self._begun < PATIENCE:
+            return
+        if self._file.isatty():
+            self._draw(progress)
+        elif now - self._said >= EVERY:
+            self._said = now
+            print(line(progress), file=self._file, flush=True)
+
+    def _draw(self, progress: "Progress") -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bar
+        from rich.table import Column
+
+        if self._bar is None:
+            columns = (
+                TextColumn("epoch {task.completed}/{task.total}"),
+                BarColumn(20),
+                # one line, however narrow the terminal
+                TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+            )
+            # no thread that draws between epochs: it would cost the training
+            self._bar = Bar(*columns, console=Console(file=self._file), transient=True, auto_refresh=False)
+            self._row = self._bar.add_task("", total=progress.epochs)
+            self._bar.start()
+        self._bar.update(self._row, completed=progress.epoch, description=figures(progress))
+        if time.monotonic() - self._said >= 0.1 or progress.epoch == progress.epochs:
+            self._said = time.monotonic()
+            self._bar.refresh()
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
 
 
 @contextmanager
-def training_bar() -> Iterator[None]:
-    """Give a listener for the training loop."""
-    yield None
+def training_bar() -> Iterator[TrainingBar]:
+    """Give a listener for the block and clear its line at the end, however it ends."""
+    bar = TrainingBar()
+    try:
+        yield bar
+    finally:
+        bar.stop()
+
+
+def line(progress: "Progress") -> str:
+    """Return a progress as one plain line."""
+    return f"epoch {progress.epoch}/{progress.epochs}  {figures(progress)}"
+
+
+def figures(progress: "Progress") -> str:
+    """Return loss, metrics, curvatures and time left, in a few words."""
+    parts = [f"loss {progress.loss:.4g}"]
+    parts += [f"{name} {value:.4g}" for name, value in progress.metrics.items()]
+    if progress.curvatures:
+        parts.append(f"k {short_curvatures(progress.curvatures)}")
+    parts.append(f"{duration(progress.seconds_left)} left")
+    return "  ".join(parts)
+
+
+def short_curvatures(values: list[float]) -> str:
+    """Return a few curvatures one by one, of many the range."""
+    if len(values) <= LISTED:
+        return " ".join(f"{k:+.3g}" for k in values)
+    return f"{min(values):+.3g} … {max(values):+.3g} ({len(values)})"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as people say it: 45 s, 3 min 20 s, 2 h 05 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

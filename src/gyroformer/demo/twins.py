@@ -7,6 +7,7 @@ import dataclasses as dc
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def run(
     epochs: int = EPOCHS,
     graph: ImportGraph | None = None,
     tell: Callable[[str], None] = lambda message: None,
-    listen: Listener | None = None,
+    listening: Callable[[], AbstractContextManager[Listener | None]] = nullcontext,
 ) -> Comparison:
     """Embed the import graph of the standard library with both models and compare them on a page.
 
@@ -62,7 +63,7 @@ def run(
         epochs: of both models, by the same recipe.
         graph: another graph.
         tell: hears what is being done.
-        listen: hears of every epoch.
+        listening: gives a listener of the epochs for each model's training.
     """
     tell("reading the sources of Python's standard library")
     graph = graph or stdlib_graph()
@@ -78,7 +79,9 @@ def run(
             seed=seed,
         )
         make_room(folder / name, job)
-        found[name] = run_job(job, out=folder / name, resume=True, listen=listen, report=False).results
+        with listening() as listen:
+            done = run_job(job, out=folder / name, resume=True, listen=listen, report=False)
+        found[name] = done.results
     tell("writing the report")
     report = write_report([folder / name for name in TWINS], folder / REPORT)
     return Comparison(found["fpst"], found["flat"], file, report)

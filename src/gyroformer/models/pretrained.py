@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import gyroformer
 from gyroformer.durable import make_folder, move_into_place, sha256_of, write_durably
-from gyroformer.errors import CorruptFileError, DataError
+from gyroformer.errors import CorruptFileError, DataError, UsageError
 
 #: version of the folder's layout; a reader refuses newer ones
 FORMAT = 1
@@ -71,6 +71,10 @@ def write_model(
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
+    if any(name.startswith(TASK) for name in model.state_dict()):
+        raise UsageError(
+            "a part of a model cannot be called 'task': that name is kept for what it is trained for"
+        )
     tensors = model.state_dict() | {f"{TASK}{name}": tensor for name, tensor in (task or {}).items()}
     part = path / f"{WEIGHTS}.part"
     try:

@@ -28,7 +28,8 @@ def comparison(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[str, Seq
         f'<tr><th scope="row">{text(name)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
         for name, cells in rows
     )
-    return f'<div class="scroll"><table class="compare"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    table = f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="scroll"><table class="compare">{table}</table></div>'
 
 
 def nested_table(values: Mapping[str, Any]) -> str:

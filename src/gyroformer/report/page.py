@@ -98,7 +98,7 @@ def page(runs: Sequence[RunRecord]) -> str:
 <main>
 <header><h1>{text(title)}</h1>{_lead(runs)}</header>
 {"".join(sections)}
-<footer>Made by gyroformer {text(gyroformer.__version__)}. This page holds all it shows and asks for nothing else.</footer>
+<footer>Made by gyroformer {text(gyroformer.__version__)}. This page holds all it shows: nothing is loaded.</footer>
 </main>
 {data_script("plots", plots)}
 <script>{get_plotlyjs()}</script>
@@ -122,7 +122,8 @@ def _lead(runs: Sequence[RunRecord]) -> str:
     if len(runs) > 1:
         return ""
     finished = str(runs[0].manifest.get("finished", "")).replace("T", " ").replace("+00:00", " UTC")
-    return f'<p class="lead">Run {text(runs[0].path.name)}, seed {text(runs[0].results.get("seed"))}, finished {text(finished)}</p>'
+    seed = runs[0].results.get("seed")
+    return f'<p class="lead">Run {text(runs[0].path.name)}, seed {text(seed)}, finished {text(finished)}</p>'
 
 
 def _comparison(runs: Sequence[RunRecord]) -> str:
@@ -170,12 +171,12 @@ def _run(run: RunRecord, place: int, plots: dict[str, Spec], *, alone: bool) -> 
         head += _embedding(run, place, plots, heading="h2" if alone else "h3")
     else:
         head += f'<p class="note">Points are drawn for the first {MOST_PICTURES} runs; see this run\'s own page.</p>'
-    own = nested_table(run.job)
-    arguments = nested_table({f"arguments of {run.results.get('model')}": run.model})
+    settings = nested_table(run.job) + nested_table({f"arguments of {run.results.get('model')}": run.model})
     made = nested_table(environment(run))
     return (
         f'<section class="run" style="--run:{run_colour(place)}">{head}'
-        f'<details{" open" if alone else ""}><summary>Settings</summary><div class="columns">{own}{arguments}</div></details>'
+        f"<details{' open' if alone else ''}><summary>Settings</summary>"
+        f'<div class="columns">{settings}</div></details>'
         f"<details><summary>Environment and sums</summary>{made}</details></section>"
     )
 

@@ -24,7 +24,7 @@ def leak_mark(run: RunRecord) -> str:
     leaks = split.get("leaks") if isinstance(split, dict) else None
     if not leaks:
         return ""
-    return f'<span class="leak" title="test nodes that are training nodes">LEAKS: {text(number(leaks))} test nodes are training nodes</span>'
+    return f'<span class="leak">LEAKS: {text(number(leaks))} test nodes are training nodes</span>'
 
 
 def headline(run: RunRecord) -> str:

@@ -1,1 +1,1 @@
-"""What a model is trained for: a loss, the figures by which it is judged, and what selects the best state."""
+"""What a model is trained for: objectives, and the figures that judge them."""

@@ -100,13 +100,22 @@ class CheckpointFolder:
                 part.unlink(missing_ok=True)
                 tensors_file.unlink(missing_ok=True)
             raise error if isinstance(error, OSError) else OSError(str(error)) from error
-        for epoch in self.epochs()[KEPT:]:
+        # after going back, the one just written is not the newest
+        for epoch in [other for other in self.epochs() if other != checkpoint.epoch][KEPT - 1 :]:
             self.remove(epoch)
 
     def remove(self, epoch: int) -> None:
         """Drop a checkpoint, its scalars first: without them the tensors do not count."""
         for file in reversed(self._files(epoch)):
             file.unlink(missing_ok=True)
+
+    def tidy(self) -> None:
+        """Remove what a killed process left half done: parts, and tensors without scalars."""
+        if self.path.is_dir():
+            whole = {file for epoch in self.epochs() for file in self._files(epoch)}
+            for file in self.path.glob("epoch-*"):
+                if file not in whole:
+                    file.unlink(missing_ok=True)
 
     def load(self, epoch: int) -> Checkpoint:
         """Return the checkpoint of ``epoch``; CorruptFileError if it is not whole."""

@@ -6,6 +6,8 @@ import io
 import json
 import platform
 import sys
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -187,8 +189,19 @@ def load_run(path: str | Path, *, verify: bool = True) -> FinishedRun:
     about = read_config(folder)
     model = get_model(about["model"]).build.from_pretrained(folder)
     tensors = read_weights(folder, about["sha256"])
-    with np.load(folder / EMBEDDINGS, allow_pickle=False) as arrays:
-        embeddings = {name: arrays[name] for name in arrays.files if name != "ids"}
-        ids = arrays["ids"].tolist()
+    embeddings = _read_npz(folder / EMBEDDINGS)
+    ids = embeddings.pop("ids").tolist()
     task = {name.removeprefix(TASK): t for name, t in tensors.items() if name.startswith(TASK)}
     return FinishedRun(about.get("job", {}), results, model, embeddings, ids, task)
+
+
+def _read_npz(path: Path) -> dict[str, "np.ndarray[Any, Any]"]:
+    try:
+        # opened here: numpy leaves a file that it cannot read open
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise CorruptFileError(f"{path}: cannot be read ({error})") from None
+    if "ids" not in found:
+        raise CorruptFileError(f"{path}: holds no ids")
+    return found

@@ -66,6 +66,8 @@ def fit(
     if run is not None and run.finished:
         raise UsageError(f"{run.path}: this run is finished; its results are in results.json")
     learner = Learner(model, task, settings)
+    if run is not None:
+        run.task = task
     training = _Training(learner, run, listen)
     with (
         stop_requests() as stop,

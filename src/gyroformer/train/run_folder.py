@@ -52,6 +52,8 @@ class RunFolder:
         self.checkpoints = CheckpointFolder(self.path / "checkpoints")
         self.job: Job | None = None
         self.finished = False
+        #: the task that ``fit`` trained for
+        self.task: object = None
         self._started = ""
         self._warned = False
         self._held = ExitStack()
@@ -73,7 +75,12 @@ class RunFolder:
             config: what is to be done, in values that JSON knows; a run is resumed only with the same.
             resume: whether to continue what is here; without it, a folder that holds a run is refused.
         """
-        job: Job = json.loads(json.dumps(dict(config), allow_nan=False))
+        try:
+            job: Job = json.loads(json.dumps(dict(config), allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise UsageError(
+                f"the settings of a run must be finite values that JSON knows ({error})"
+            ) from None
         if not (self.path / CONFIG).exists():
             self._started = datetime.now(UTC).isoformat(timespec="seconds")
             about = {"format": FORMAT, "gyroformer": gyroformer.__version__, "job": job}
@@ -149,6 +156,7 @@ class RunFolder:
     def load_checkpoint(self) -> Checkpoint | None:
         """Return the newest whole checkpoint, and take up the rows up to it; None if there is none to go on from."""
         self._need_begin()
+        self.checkpoints.tidy()
         epochs = self.checkpoints.epochs()
         for epoch in epochs:
             try:
@@ -203,10 +211,10 @@ class RunFolder:
         results: Mapping[str, Any],
         embeddings: Mapping[str, "np.ndarray[Any, Any]"],
         ids: Sequence[object],
-        *,
-        task: object = None,
     ) -> None:
         """Write the model, the embeddings, the manifest and, last, the results.
+
+        Parameters of the task that ``fit`` trained here are kept in ``model.safetensors`` under ``task.``.
 
         Args:
             model: the trained model.
@@ -214,7 +222,6 @@ class RunFolder:
             results: what ``results.json`` is to hold.
             embeddings: arrays by name, for ``embeddings.npz``.
             ids: the nodes' ids, one for each row of the embeddings.
-            task: the task; if it is a module, its tensors are kept in ``model.safetensors`` under ``task.``.
         """
         self._need_begin()
         assert self.job is not None
@@ -231,7 +238,7 @@ class RunFolder:
             results=dict(results),
             embeddings=dict(embeddings),
             ids=ids,
-            task=task.state_dict() if isinstance(task, nn.Module) else None,
+            task=self.task.state_dict() if isinstance(self.task, nn.Module) else None,
         )
         self.finished = True
 
