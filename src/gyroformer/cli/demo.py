@@ -39,9 +39,7 @@ def demo(
     set_threads(threads)
     try:
         said = Console(stderr=True)
-        found = run(
-            out, seed=seed, tell=lambda text: said.print(text, style="dim"), listening=training_bar
-        )
+        found = run(out, seed=seed, tell=lambda text: said.print(text, style="dim"), listening=training_bar)
     except Interrupted as stop:
         typer.echo(f"stopped after epoch {stop.epoch}; the same command goes on from there", err=True)
         raise typer.Exit(stop.exit_code) from None
