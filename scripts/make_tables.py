@@ -13,11 +13,13 @@ import re
 import sys
 from pathlib import Path
 
+from gyroformer.jobs.seeds import interval
+from gyroformer.models import MODELS
 from gyroformer.testing.exactness import Cell, read_csv
 from gyroformer.testing.regimes import REGIMES
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/geometry.md", "docs/model.md")
+PAGES = ("README.md", "docs/geometry.md", "docs/model.md", "docs/tasks.md", "docs/models.md")
 
 
 def cells(name: str, dtype: str) -> list[Cell]:
@@ -93,7 +95,95 @@ def speed() -> str:
     return markdown(head, rows)
 
 
-TABLES = {"summary": summary, "exactness": exactness, "cost": cost, "speed": speed}
+#: what the paper prints for FPS-T and for TokenGT, in percent (its tables 1 and 2)
+PAPER = {
+    "embed": {
+        "web-edu": (99.00, 89.56),
+        "power": (99.18, 99.08),
+        "facebook": (86.06, 84.62),
+        "bio-worm": (97.90, 97.75),
+    },
+    "classify": {
+        "texas": (89.19, 88.65),
+        "cornell": (72.16, 71.62),
+        "wisconsin": (83.60, 83.00),
+        "actor": (39.61, 36.59),
+        "airport": (96.01, 95.90),
+        "citeseer": (70.03, 71.23),
+        "pubmed": (78.52, 78.93),
+        "cora": (82.32, 81.42),
+    },
+}
+
+
+def runs(name: str) -> list[dict[str, str]]:
+    with (ROOT / "results" / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def spread(some: list[dict[str, str]], figure: str) -> str:
+    """Return a figure's mean over runs with half its 95 % interval."""
+    values = [float(row[figure]) for row in some]
+    if not values:
+        return "–"
+    mean, half = interval(values)
+    return f"{mean:.2f}" + ("" if half is None else f" ± {half:.2f}")
+
+
+def compared(task: str, file: str, figure: str) -> str:
+    """Return the table of FPS-T and its flat twin on the paper's graphs, with what the paper prints."""
+    found, rows = runs(file), []
+    for graph, paper in PAPER[task].items():
+        sides = [
+            [row for row in found if row["graph"] == graph and row["model"] == m] for m in ("fpst", "tokengt")
+        ]
+        if not any(sides):
+            continue
+        split = (sides[0] or sides[1])[0].get("split") or ""
+        curved = ", ".join(sorted({row["curvatures"].strip("[]") for row in sides[0][:1]}))
+        row = [graph, str(max(len(side) for side in sides))]
+        row += [split.split()[0]] if task == "classify" else [curved]
+        rows.append([*row, *(spread(side, figure) for side in sides), *(f"{value:.2f}" for value in paper)])
+    third = "split" if task == "classify" else "curvatures, first seed"
+    return markdown(["graph", "runs", third, "FPS-T", "TokenGT", "paper: FPS-T", "TokenGT"], rows)
+
+
+def embed() -> str:
+    """Return the table of reconstruction."""
+    return compared("embed", "embed.csv", "map")
+
+
+def classify() -> str:
+    """Return the table of node classification."""
+    return compared("classify", "classify.csv", "test_f1")
+
+
+def models() -> str:
+    """Return every model by name, with its figures on Cora and on Web-Edu."""
+    cora, web = runs("models_cora.csv"), runs("models_web_edu.csv")
+    rows = []
+    for name, spec in MODELS.items():
+        sides = [[row for row in found if row["model"] == name] for found in (cora, web)]
+        rows.append([f"`{name}`", spec.about, spread(sides[0], "test_f1"), spread(sides[1], "map")])
+    return markdown(["model", "what it is", "Cora, test F1", "Web-Edu, mAP"], rows)
+
+
+def pairs() -> str:
+    """Return the times of the loss over all pairs."""
+    found = runs("pairs.csv")
+    return markdown(list(found[0]), [list(row.values()) for row in found])
+
+
+TABLES = {
+    "summary": summary,
+    "exactness": exactness,
+    "cost": cost,
+    "speed": speed,
+    "embed": embed,
+    "classify": classify,
+    "models": models,
+    "pairs": pairs,
+}
 
 
 def filled(page: str) -> str:

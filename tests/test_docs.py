@@ -18,11 +18,12 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 #: pages that a test of their own runs, with the data sets that they need
 ELSEWHERE = {
     "datasets.md": "tests/data/test_docs_page.py",
+    "predict.md": "tests/jobs/test_predict_page.py",
     "structure.md": "tests/graphs/test_structure_page.py",
 }
 NETWORK = {"--fetch"}
 #: commands whose first argument names a data set, unless it is a file
-NAMED_DATA = {"curvature", "embed", "classify"}
+NAMED_DATA = {"curvature", "embed", "classify", "link"}
 
 
 def blocks(page, kind):

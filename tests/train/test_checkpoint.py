@@ -89,6 +89,14 @@ def test_a_damaged_newest_one_falls_back_and_says_so(spoil, kind, stopped, caplo
     assert (stopped / "metrics.jsonl").read_bytes() == rows
 
 
+def test_a_damaged_one_does_not_count_as_one_of_the_last_two(stopped):
+    flip(stopped / "checkpoints" / "epoch-000012.safetensors")
+    with RunFolder(stopped) as run:
+        run.begin({"task": "toy", "seed": 0, "epochs": 12}, resume=True)
+        assert run.load_checkpoint().epoch == 11
+        assert run.checkpoints.epochs() == [11]
+
+
 def test_rows_that_were_altered_make_a_checkpoint_useless(stopped, caplog):
     flip(stopped / "metrics.jsonl", -20)  # in the last row
     _, outcome = train(stopped)

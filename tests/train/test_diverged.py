@@ -129,6 +129,71 @@ def test_what_goes_wrong_inside_a_tangent_method_is_found(model, task, settings,
     assert culprit.head == 1
 
 
+def test_what_goes_wrong_at_the_end_of_a_block_is_the_block_s(model, task, settings, monkeypatch):
+    import gyroformer.nn.block as block
+
+    whole, sums = block.tangent_sum, []
+
+    def spoiled(*args):
+        sums.append(whole(*args).clone())
+        if len(sums) == 2:  # the feed-forward part's, the last of the block
+            sums[-1][0, 0, 0, 0] = math.nan
+        return sums[-1]
+
+    monkeypatch.setattr(block, "tangent_sum", spoiled)
+    culprit = find_culprit(Learner(model, task, settings), lambda: task.loss(model))
+    assert (culprit.kind, culprit.name, culprit.head) == ("the output", "encoder.blocks.0", 0)
+
+
+def test_the_pass_is_repeated_with_the_same_random_numbers(model):
+    class Drawing(ToyTask):
+        drawn = ()
+
+        def loss(self, model):
+            self.drawn = (*self.drawn, torch.rand(()).item())
+            return super().loss(model) * (math.nan if len(self.drawn) in (4, 5) else 1.0)
+
+    task = Drawing()
+    assert fit(model, task, settings_with()).lowered
+    assert task.drawn[3] == task.drawn[4]
+    assert len(set(task.drawn[:4])) == 4
+
+
+def test_a_step_into_infinity_is_not_kept_even_if_the_figures_are_finite(model, caplog, monkeypatch):
+    step, steps = torch.optim.Adam.step, []
+
+    def overflowing(self):
+        step(self)
+        steps.append(self)
+        if len(steps) == 4:
+            model.tokenizer.node_type.data[2] = math.inf
+
+    monkeypatch.setattr(torch.optim.Adam, "step", overflowing)
+
+    class Coarse(ToyTask):
+        def evaluate(self, model):
+            return {"accuracy": super().evaluate(model)["accuracy"]}
+
+        def rank(self, metrics):
+            return (metrics["accuracy"],)
+
+    assert fit(model, Coarse(), settings_with(eval_every=1)).lowered
+    assert "epoch 4: a parameter is not finite; first the value of model.tokenizer.node_type" in caplog.text
+    assert torch.isfinite(model.tokenizer.node_type).all()
+
+
+def test_of_many_bad_gradients_the_last_module_s_comes_first(model, task, settings):
+    learner = Learner(model, task, settings)
+    task.loss(model).backward()
+    for parameter in learner.parameters.values():
+        parameter.grad.fill_(math.nan)
+    assert find_culprit(learner, lambda: task.loss(model)).name.startswith("model.logits.")
+    for name, parameter in model.named_parameters():
+        if name.startswith("logits") or name.endswith("curvature"):  # the logits use the curvature again
+            parameter.grad.zero_()
+    assert find_culprit(learner, lambda: task.loss(model)).name.startswith("model.encoder.blocks.0.ffn.down.")
+
+
 def test_probes_leave_no_trace(model, task, settings):
     before = {name: set(vars(module)) for name, module in model.named_modules()}
     find_culprit(Learner(model, task, settings), lambda: task.loss(model))
@@ -186,7 +251,7 @@ def test_a_norm_that_overflows_is_not_used(model, caplog):
             return super().loss(model) * (1e25 if self.calls == 2 else 1.0)
 
     assert fit(model, Huge(), settings_with()).lowered
-    assert "too large for a norm" in caplog.text
+    assert "first the gradient (finite, but its norm overflows) of model." in caplog.text
 
 
 def test_a_figure_that_is_not_finite_counts_too(model, caplog):
@@ -203,13 +268,14 @@ def test_a_figure_that_is_not_finite_counts_too(model, caplog):
     assert "Going back to epoch 3" in caplog.text
 
 
-def test_the_way_back_survives_a_crash(tmp_path, without_sync):
+@pytest.mark.parametrize("wrong", [2, 5])  # back to the very beginning, and to the evaluation of epoch 3
+def test_the_way_back_survives_a_crash(wrong, tmp_path, without_sync):
     """A run that went back, is stopped after any epoch and resumed, has the rows of one that was not stopped."""
 
     def run(folder, *, crash_at=None, already=0):
         torch.manual_seed(0)
         model = toy_model()
-        task = Spoiled(model, {5}, loss_itself())
+        task = Spoiled(model, {wrong}, loss_itself())
         task.count = already
 
         def listen(progress):

@@ -84,6 +84,12 @@ def test_the_last_epoch_is_always_evaluated(model, task):
     assert ["metrics" in row for row in outcome.history] == [False, False, False, True]
 
 
+def test_a_loss_that_is_no_number_is_refused(model, task):
+    task.loss = lambda model: model(task.data)
+    with pytest.raises(UsageError, match=r"the loss of the task 'toy' has the shape \(30, 3\), not \(\)"):
+        fit(model, task, settings_with())
+
+
 def test_clipping_limits_the_step(task):
     moved = {}
     for clip in (None, 1e-12):  # so small that Adam's epsilon of 1e-8 swallows the step

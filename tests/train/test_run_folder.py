@@ -69,6 +69,16 @@ def test_a_folder_in_use_needs_resume_or_another_name(tmp_path):
         run.begin(JOB, resume=True)
 
 
+def test_checkpoints_of_a_run_without_settings_are_not_taken_for_this_one_s(tmp_path, without_sync):
+    train(tmp_path)
+    (tmp_path / "config.json").unlink()
+    for leave in ("results.json", "checkpoints"):
+        with RunFolder(tmp_path) as run, pytest.raises(UsageError, match=r"whose config.json is missing"):
+            run.begin(JOB, resume=True)
+        if leave == "results.json":
+            (tmp_path / leave).unlink()
+
+
 def test_a_damaged_config_is_named(tmp_path):
     (tmp_path / "config.json").write_text('{"job": ')
     with RunFolder(tmp_path) as run, pytest.raises(CorruptFileError, match=r"config.json: cannot be read"):

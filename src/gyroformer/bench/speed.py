@@ -116,7 +116,7 @@ def measure(
                 for variant, (model, run) in built.items()
             }
             said(f"{name}: {kind}, {rounds} rounds of {len(steps)} variants")
-            for variant, seconds in _interleaved(steps, rounds).items():
+            for variant, seconds in interleaved(steps, rounds).items():
                 yield {
                     "case": name,
                     **dc.asdict(case),
@@ -128,7 +128,8 @@ def measure(
                 }
 
 
-def _interleaved(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
+def interleaved(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
+    """Return the seconds of each step, round after round, all steps in turn and warm."""
     for step in steps.values():  # compile, fill caches
         step()
         step()

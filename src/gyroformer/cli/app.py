@@ -24,6 +24,7 @@ from gyroformer.cli.embed import embed
 from gyroformer.cli.link import link
 from gyroformer.cli.pair_option import PairCommand
 from gyroformer.cli.predict import predict
+from gyroformer.cli.report import report
 from gyroformer.cli.resume_command import resume_command
 from gyroformer.errors import GyroformerError, Interrupted
 
@@ -33,6 +34,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     classify,
     link,
     predict,
+    report,
     datasets,
     curvature,
     bench,

@@ -125,6 +125,6 @@ def _split_line(split: dict[str, Any], runs: int) -> str:
 
 
 def _curvatures(layers: list[list[float]]) -> str:
-    if not layers:
-        return "none: the space is flat"
+    if not any(k for heads in layers for k in heads):
+        return "0: the space is flat"
     return "; ".join(" ".join(f"{k:+.3f}" for k in heads) for heads in layers)

@@ -21,7 +21,8 @@ class PairCommand(TyperCommand):
 
 def joined(args: list[str]) -> list[str]:
     """Return ``args`` with the two words after each ``--distance`` joined to one."""
-    result, rest = [], list(args)
+    result: list[str] = []
+    rest = list(args)
     while rest:
         word = rest.pop(0)
         if word == "--":

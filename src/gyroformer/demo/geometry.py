@@ -1,20 +1,17 @@
-"""The geometry at work: three graphs drawn in the plane, and in the space whose curvature is learned.
+"""The geometry at work without a model: a graph drawn in the plane, and in the space whose curvature is learned.
 
 Each node gets a tangent vector at the origin; gradient descent moves the vectors, and the curvature with
 them, until distances between the points are the numbers of hops between the nodes. The curvature starts
 at 0.
 """
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from gyroformer import geometry
-from gyroformer.demo.stdlib_graph import stdlib_graph
 
 STEPS = 250
 #: nodes whose mutual distances are compared in one step
@@ -23,19 +20,6 @@ DIMENSION = 2
 POINT_RATE = 0.05
 CURVATURE_RATE = 0.03
 Edges = Sequence[tuple[int, int]]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
-    """How well one graph fits one space."""
-
-    graph: str
-    nodes: int
-    edges: int
-    space: str  # "flat" or "learned"
-    curvature: float
-    distortion: float  # mean of |distance / hops - 1| over all pairs of nodes
-    seconds: float
 
 
 def balanced_tree(branching: int, depth: int) -> list[tuple[int, int]]:
@@ -118,42 +102,3 @@ def embed(
         schedule.step()
         watch(k.detach())
     return tangents.detach(), k.detach()
-
-
-def graphs() -> dict[str, Callable[[], Edges]]:
-    """Return the graphs of the demo by name."""
-    return {
-        "binary tree, depth 6": lambda: balanced_tree(2, 6),
-        "ring of 40": lambda: cycle(40),
-        "Python's imports": lambda: stdlib_graph().edges,
-    }
-
-
-def run(
-    *, seed: int = 0, steps: int = STEPS, tell: Callable[[str], None] = lambda message: None
-) -> list[Row]:
-    """Embed every graph in the plane and in a learned space; ``tell`` hears what is being done."""
-    rows = []
-    # torch loads its optimisers at the first use; no graph's seconds should count that
-    embed(hop_distances(cycle(4)), learn=True, seed=seed, steps=1)
-    for name, build in graphs().items():
-        tell(f"reading {name}")
-        edges = build()
-        hops = hop_distances(edges)
-        for learn in (False, True):
-            tell(f"embedding {name} in the {'learned space' if learn else 'plane'}")
-            start = time.perf_counter()
-            tangents, k = embed(hops, learn=learn, seed=seed, steps=steps)
-            seconds = time.perf_counter() - start
-            rows.append(
-                Row(
-                    graph=name,
-                    nodes=len(hops),
-                    edges=len(edges),
-                    space="learned" if learn else "flat",
-                    curvature=k.item(),
-                    distortion=relative_errors(tangents, hops, k).abs().mean().item(),
-                    seconds=seconds,
-                )
-            )
-    return rows

@@ -5,6 +5,9 @@ arguments and broadcasting are those of ``geoopt.manifolds.stereographic.math``;
 plain number. For a product of H spaces give points ``(..., H, d)`` and ``k (H, 1)``. The functions raise
 nothing about values: outside the ball they return what the last shell inside gives, NaN stays NaN. The
 classes :class:`Stereographic` and :class:`ProductSpace` check their input and say what is wrong with it.
+
+The hyperboloid and the pseudo-hyperboloid are the modules :mod:`gyroformer.geometry.hyperboloid` and
+:mod:`gyroformer.geometry.pseudo_hyperboloid`.
 """
 
 from gyroformer.geometry.charts import antipode, inv_sproj, project, sproj

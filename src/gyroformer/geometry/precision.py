@@ -27,6 +27,8 @@ WIDER = {
     torch.float64: torch.float64,
 }
 NO_FLOAT64 = {"mps"}
+#: keywords that may be plain numbers and reach a widened function as tensors
+CURVATURE_NAMES = {"k", "beta"}
 
 
 def common_dtype(tensors: list[Tensor]) -> torch.dtype:
@@ -62,8 +64,9 @@ def widened(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Conc
             return value.to(wide) if isinstance(value, Tensor) and value.dtype != torch.bool else value
 
         named = {name: widen(value) for name, value in kwargs.items()}
-        if "k" in named and not isinstance(named["k"], Tensor):
-            named["k"] = torch.tensor(named["k"], dtype=wide, device=device)
+        for name in CURVATURE_NAMES & named.keys():
+            if not isinstance(named[name], Tensor):
+                named[name] = torch.tensor(named[name], dtype=wide, device=device)
         out = function(widen(first), *map(widen, args), **named)  # type: ignore[arg-type]
         return out.to(narrow)
 

@@ -1,13 +1,11 @@
 """From settings to what is trained: the graph with its features, the model, and the task."""
 
 import dataclasses as dc
-import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from gyroformer.data.load import load
-from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.graphs.features import ready_features
 from gyroformer.jobs.settings import JobSettings
 from gyroformer.models import GraphModel, get_model
@@ -54,26 +52,13 @@ def with_features(job: JobSettings, data: "Data", *, use: bool = True) -> "Data"
 
 def build_model(job: JobSettings, data: "Data", classes: int | None = None) -> GraphModel:
     """Return the job's model for ``data``, seeded, in the job's format and on its device."""
-    build = get_model(job.model.name).build
-    options = checked_options(job.model.name, build, job.model.options)
     in_features = 0 if data.x is None else data.x.size(1)
     num_nodes = None if in_features else int(data.num_nodes or 0)
     torch.manual_seed(job.seed)
-    model = build(in_features, num_nodes=num_nodes, classes=classes, **options)
+    model = get_model(job.model.name).make(
+        in_features, num_nodes=num_nodes, classes=classes, **job.model.options
+    )
     return model.to(device=job.device, dtype=getattr(torch, job.dtype))
-
-
-def checked_options(name: str, build: type[GraphModel], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options after checking that the model's constructor takes them."""
-    fixed = {"self", "in_features", "num_nodes", "classes"}
-    known = [option for option in inspect.signature(build.__init__).parameters if option not in fixed]
-    for option in options:
-        if option not in known:
-            raise UsageError(
-                f"the model {name!r} has no option {option!r}{did_you_mean(option, known)} "
-                f"(it has: {', '.join(known)})"
-            )
-    return options
 
 
 def to_device(data: "Data", job: JobSettings) -> "Data":

@@ -100,6 +100,7 @@ def restore(
     data = _graph(job, graph, features, Path(path))
     model = run.model
     assert isinstance(model, GraphModel)
+    model.requires_grad_(False)  # it is asked, not trained
     if model.config["num_nodes"]:
         data = _in_order(data, run.ids, Path(path))
     seen, same = _seen_graph(job, data, run)
@@ -115,7 +116,9 @@ def restore(
     if isinstance(job, LinkJob):
         decoder = decoder_of(job.objective)
         prefix = "decoder."
-        decoder.load_state_dict({name.removeprefix(prefix): tensor for name, tensor in run.task.items()})
+        decoder.requires_grad_(False).load_state_dict(
+            {name.removeprefix(prefix): tensor for name, tensor in run.task.items()}
+        )
     joined = simple_adjacency(data.edge_index, int(data.num_nodes or 0))
     found = Restored(job, run.results, model, ready, joined, decoder, run.results.get("label_names"), same)
     if same:
@@ -132,8 +135,14 @@ def _graph(job: JobSettings, graph: "str | Path | Data | None", features: str | 
         if not job.graph.source:
             raise DataError(f"{run}: does not say where its graph came from: give it as GRAPH")
         return read_graph_of(job)
-    if isinstance(graph, str | Path):
+    if isinstance(graph, (str, Path)):
         return load(graph, directed=job.graph.directed, features=features)
+    if features is not None:
+        raise UsageError("features belong to a graph given by name: put them into data.x")
+    if "ids" not in graph:
+        named = graph.clone()
+        named.ids = list(range(int(named.num_nodes or 0)))
+        return named
     return graph
 
 

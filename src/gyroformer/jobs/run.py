@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from gyroformer.config import as_plain
+from gyroformer.errors import DataError
 from gyroformer.jobs.classify import classify_results, plan_classify
 from gyroformer.jobs.embed import embed_results, plan_embed
 from gyroformer.jobs.link import link_results, plan_link
@@ -17,6 +18,7 @@ from gyroformer.jobs.memory import check_memory
 from gyroformer.jobs.plan import Plan, read_graph_of
 from gyroformer.jobs.settings import JobSettings
 from gyroformer.models import GraphModel
+from gyroformer.report import REPORT, write_run_report
 from gyroformer.train.loop import Listener, fit
 from gyroformer.train.outcome import Outcome
 from gyroformer.train.run_folder import RunFolder
@@ -65,6 +67,7 @@ def run_job(
     resume: bool = False,
     listen: Listener | None = None,
     ignore_memory: bool = False,
+    report: bool = True,
     **planning: Any,
 ) -> Finished:
     """Do a job.
@@ -76,6 +79,7 @@ def run_job(
         resume: whether to continue what is in ``out``, or start it.
         listen: called after each epoch.
         ignore_memory: whether to start even if the memory is estimated not to suffice.
+        report: whether to write ``report.html`` into ``out``: 5 MB, too much for each of many runs.
         planning: further arguments of the task's plan.
     """
     if out is None:
@@ -92,7 +96,17 @@ def run_job(
         results = _results(plan, outcome)
         arrays = embedding_arrays(plan.model, plan.data)
         run.finish(plan.model, outcome, results, arrays, plan.data.ids)
+        if report:
+            _write_report(run.path, plan.data)
         return Finished(results, plan, outcome)
+
+
+def _write_report(folder: Path, data: "Data") -> None:
+    """Write the page of a finished run; where that fails the results are there all the same."""
+    try:
+        write_run_report(folder, data)
+    except DataError as error:
+        _log.warning("%s; to try again: gyroformer report %s --out %s", error, folder, folder / REPORT)
 
 
 def _planned(job: JobSettings, data: "Data | None", ignore_memory: bool, planning: dict[str, Any]) -> Plan:

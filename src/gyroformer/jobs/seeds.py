@@ -36,7 +36,12 @@ def run_seeds(
     runs: list[dict[str, Any]] = []
     for seed in range(job.seed, job.seed + seeds):
         one: Finished = run_job(
-            dc.replace(job, seed=seed), data=data, out=out / f"seed-{seed}", resume=resume, **options
+            dc.replace(job, seed=seed),
+            data=data,
+            out=out / f"seed-{seed}",
+            resume=resume,
+            report=False,
+            **options,
         )
         runs.append(one.results)
         write_durably(out / SUMMARY, (json.dumps(summary(runs), indent=2) + "\n").encode())

@@ -142,25 +142,33 @@ REFERENCE: dict[str, Callable[..., Vector]] = {
 }
 
 
+#: an operation by its name, or a reference of one's own with the same arguments
+Operation = str | Callable[..., Vector]
+
+
+def _defined(operation: Operation) -> Callable[..., Vector]:
+    return REFERENCE[operation] if isinstance(operation, str) else operation
+
+
 def _vector(row: Tensor) -> Vector:
     return [mp.mpf(value) for value in row.double().flatten().tolist()]
 
 
-def evaluate(name: str, arguments: Sequence[Tensor], k: float) -> Vector:
+def evaluate(operation: Operation, arguments: Sequence[Tensor], k: float) -> Vector:
     """Return the 60-digit value of an operation at exactly the given numbers (one sample)."""
     with mp.workdps(DIGITS):
-        return REFERENCE[name](*map(_vector, arguments), mp.mpf(k))
+        return _defined(operation)(*map(_vector, arguments), mp.mpf(k))
 
 
 def gradients(
-    name: str, arguments: Sequence[Tensor], k: float, cotangent: Tensor
+    operation: Operation, arguments: Sequence[Tensor], k: float, cotangent: Tensor
 ) -> tuple[list[Vector], Number]:
     """Return the derivatives of ⟨cotangent, f⟩ in each argument and in k (one sample)."""
     with mp.workdps(DIGITS):
         vectors, c, curvature = list(map(_vector, arguments)), _vector(cotangent), mp.mpf(k)
 
         def weighed(args: Sequence[Vector], at: Number) -> Number:
-            return _dot(c, REFERENCE[name](*args, at))
+            return _dot(c, _defined(operation)(*args, at))
 
         def partial(i: int, j: int) -> Number:
             h = STEP * max(1, abs(vectors[i][j]))

@@ -53,7 +53,7 @@ def find_culprit(learner: Learner, forward: Callable[[], Any]) -> Culprit:
     """Return what made a step go wrong; ``forward`` repeats it, and gradients are those of the failed step."""
     weight = learner.bad_weight()
     if weight is not None:
-        return _with_curvature(learner, Culprit("the parameter", weight))
+        return _with_curvature(learner, Culprit("the value", weight))
     found: list[Culprit] = []
     executed: list[str] = []
 
@@ -169,7 +169,7 @@ def _bad_gradient(learner: Learner, executed: list[str]) -> Culprit:
     norms = {name: float(p.grad.norm()) for name, p in learner.parameters.items() if p.grad is not None}
     if not norms:
         return Culprit("a figure", f"the task {learner.task.name!r}, every module's output being finite")
-    return Culprit("the largest gradient, too large for a norm", max(norms, key=lambda name: norms[name]))
+    return Culprit("the gradient (finite, but its norm overflows)", max(norms, key=lambda name: norms[name]))
 
 
 def _with_curvature(learner: Learner, culprit: Culprit) -> Culprit:

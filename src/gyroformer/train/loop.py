@@ -99,7 +99,7 @@ class _Training:
         self._saved_at = self._begun_at
         if run:
             # weights, two moments, the best weights, and a good state of another epoch; two of these are kept
-            run.probe(2 * sum(t.numel() * t.element_size() for t in learner.weights().values()) * 7)
+            run.probe(2 * 7 * sum(t.numel() * t.element_size() for t in learner.weights().values()))
 
     @property
     def seconds(self) -> float:
@@ -154,6 +154,10 @@ class _Training:
         learner.train()
         learner.optimizer.zero_grad(set_to_none=True)
         loss = learner.task.loss(learner.model)
+        if loss.dim():
+            raise UsageError(
+                f"the loss of the task {learner.task.name!r} has the shape {tuple(loss.shape)}, not ()"
+            )
         loss.backward()
         given = [p for p in learner.parameters.values() if p.grad is not None]
         norm = get_total_norm([p.grad for p in given if p.grad is not None])

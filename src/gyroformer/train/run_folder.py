@@ -82,6 +82,10 @@ class RunFolder:
                 f"the settings of a run must be finite values that JSON knows ({error})"
             ) from None
         if not (self.path / CONFIG).exists():
+            if self.checkpoints.epochs() or (self.path / RESULTS).exists():
+                raise UsageError(
+                    f"{self.path}: holds files of a run whose {CONFIG} is missing; restore it, or choose another --out"
+                )
             self._started = datetime.now(UTC).isoformat(timespec="seconds")
             about = {"format": FORMAT, "gyroformer": gyroformer.__version__, "job": job}
             self._write(CONFIG, json.dumps(about | {"started": self._started}, indent=2) + "\n")

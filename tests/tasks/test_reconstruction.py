@@ -1,0 +1,87 @@
+import pytest
+import torch
+from small_graphs import labelled_graph
+from torch_geometric.data import Data
+
+from gyroformer.errors import DataError, UsageError
+from gyroformer.ops.positions import StereographicPositions
+from gyroformer.tasks.reconstruction import Reconstruction
+
+
+class Placed(torch.nn.Module):
+    """Nodes at given tangent vectors of a product of two spaces."""
+
+    def __init__(self, nodes, k=(-1.0, 0.5)):
+        super().__init__()
+        torch.manual_seed(0)
+        self.u = torch.nn.Parameter(0.5 * torch.randn(nodes, len(k), 3).double())
+        self.k = torch.nn.Parameter(torch.tensor(k).double().unsqueeze(-1))
+
+    def positions(self, data):
+        return StereographicPositions.from_tangent(self.u, self.k)
+
+
+def literal_loss(model, data, *, squared=True):
+    """Return the paper's sum with its sign corrected, edge by edge."""
+    n = data.num_nodes
+    d = model.positions(data).squared_dist_rows(torch.arange(n))
+    d = d if squared else d.clamp(min=1e-300).sqrt()
+    adjacent = torch.zeros(n, n, dtype=torch.bool)
+    adjacent[data.edge_index[0], data.edge_index[1]] = True
+    loss = 0.0
+    for u, v in data.edge_index.mT.tolist():
+        others = [w for w in range(n) if not adjacent[u, w]]  # u itself is one of them
+        loss = loss - torch.log(torch.exp(-d[u, v]) / torch.exp(-d[u, others]).sum())
+    return loss
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_the_loss_is_the_papers_with_its_sign_corrected(squared):
+    data = labelled_graph(20)
+    model = Placed(20)
+    got = Reconstruction(data, squared=squared).loss(model)
+    torch.testing.assert_close(got, literal_loss(model, data, squared=squared))
+    want = torch.autograd.grad(literal_loss(model, data, squared=squared), list(model.parameters()))
+    torch.testing.assert_close(torch.autograd.grad(got, list(model.parameters())), want)
+
+
+def test_sampled_negatives_estimate_the_sum_over_all():
+    data = labelled_graph(30)
+    model = Placed(30)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        whole = Reconstruction(data).loss(model)
+        task = Reconstruction(data, negatives=15)
+        drawn = torch.stack([task.loss(model) for _ in range(400)])
+    assert drawn.std() > 0
+    # the logarithm of an unbiased sum is biased a little downwards
+    assert abs(drawn.mean() - whole) < 0.05 * whole.abs()
+    assert torch.equal(Reconstruction(data, negatives=30).loss(model), whole)
+
+
+def test_mean_average_precision_is_read_from_the_distances():
+    path = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]])
+    data = Data(edge_index=path, num_nodes=5)
+    model = Placed(5, k=(0.0,))
+    with torch.no_grad():
+        model.u.zero_()
+        model.u[:, 0, 0] = torch.arange(5.0)
+        assert Reconstruction(data).evaluate(model) == {"map": 100.0}
+        model.u[:, 0, 0] = torch.tensor([0.0, 3.0, 1.0, 4.0, 2.0])
+        assert Reconstruction(data).evaluate(model)["map"] < 60
+
+
+def test_a_drawn_part_of_the_nodes_is_the_same_each_time():
+    data = labelled_graph(40)
+    model = Placed(40)
+    with torch.no_grad():
+        found = {Reconstruction(data, map_nodes=10, seed=1).evaluate(model)["map"] for _ in range(2)}
+        assert len(found) == 1
+        assert found != {Reconstruction(data).evaluate(model)["map"]}
+
+
+def test_what_cannot_be_reconstructed_is_refused():
+    with pytest.raises(DataError, match="no edge"):
+        Reconstruction(Data(edge_index=torch.zeros(2, 0).long(), num_nodes=3))
+    with pytest.raises(UsageError, match="negatives must be from 1 to the number of nodes, 20; got 21"):
+        Reconstruction(labelled_graph(20), negatives=21)
