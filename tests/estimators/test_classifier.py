@@ -158,6 +158,7 @@ def test_with_nodes_as_samples_no_other_label_is_seen(graph):
     second = gf.NodeClassifier(graph=graph, **QUICK).fit(rows.reshape(-1, 1), y[:24])
     assert np.array_equal(first.predict_proba(), second.predict_proba())
     assert max(*first.split_.train.tolist(), *first.split_.val.tolist()) < 24
+    assert first.graph_.y[24:].tolist() == [-1] * 12
     assert np.array_equal(first.predict_proba([30, 2]), first.predict_proba()[[30, 2]])
     assert first.score([30, 2], first.predict([30, 2])) == 1
     assert first.score([30, 2], (first.predict([30, 2]) + 1) % 3) == 0
