@@ -57,10 +57,12 @@ def test_the_training_graph_has_training_edges_only_and_forgets_what_was_compute
 
 
 def test_self_loops_are_no_training_edges():
-    # pair (1, 1) has the number of the pair (0, 2)... of none: the numbers of loops overlap those of real pairs
-    edge_index = torch.tensor([[0, 0, 1, 1, 2, 3, 3], [1, 2, 2, 1, 3, 3, 4]])
-    split = draw_link_split(Data(edge_index=edge_index, num_nodes=6))
-    graph = split.training_graph(Data(edge_index=edge_index, num_nodes=6))
+    # by the formula for pairs the loop (1, 1) has the number of the pair (0, 2), and (3, 3) that of (0, 4)
+    edge_index = torch.tensor([[0, 0, 1, 1, 2, 3, 3, 0], [1, 2, 2, 1, 3, 3, 4, 4]])
+    data = Data(edge_index=edge_index, num_nodes=6)
+    split = draw_link_split(data)
+    assert {1, 6} & numbers(split.train)
+    graph = split.training_graph(data)
     assert bool((graph.edge_index[0] != graph.edge_index[1]).all())
 
 

@@ -10,6 +10,7 @@ from small_graphs import blocks_graph
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.non_edges import pair_numbers
 from gyroformer.jobs.link import link_split_of, plan_link
+from gyroformer.jobs.plan import with_features
 from gyroformer.jobs.run import run_job
 from gyroformer.jobs.settings import make_job
 from gyroformer.train.finished import load_run
@@ -57,11 +58,7 @@ def test_held_out_edges_change_nothing_that_the_model_sees(model, change):
     assert torch.equal(*losses)
     assert torch.equal(*(plan.model.positions(plan.data).coordinates() for plan in plans))
     # the test would see a leak: the whole graph gives other features and identifiers
-    whole = job_of(model)
-    seen = plan_link(whole, data, split).data
-    from gyroformer.jobs.plan import with_features
-
-    assert not torch.equal(with_features(whole, data).x, seen.x)
+    assert not torch.equal(with_features(job, data).x, plans[0].data.x)
 
 
 @pytest.mark.parametrize("model", ["fpst", "tokengt"])
@@ -113,6 +110,12 @@ def test_seeds_draw_other_edges_unless_the_split_is_named():
 def test_features_that_know_all_edges_are_refused():
     with pytest.raises(UsageError, match="degrees"):
         plan_link(job_of(graph={"source": "airport", "features": "hgcn"}), blocks_graph(features=4))
+
+
+def test_a_graph_without_features_is_told_of_its_recipe():
+    assert "--recipe plain" in plan_link(job_of(), blocks_graph()).notes[0]
+    assert not plan_link(job_of(), blocks_graph(features=4)).notes
+    assert not plan_link(job_of(recipe="plain"), blocks_graph()).notes
 
 
 def test_a_graph_that_is_too_small_is_refused():

@@ -112,14 +112,8 @@ def restore(
     ready = to_device(with_features(job, seen, use=_uses_features(job)), dc.replace(job, device="cpu"))
     _check_features(model, ready, Path(path))
     model.prepare(ready)
-    decoder = None
-    if isinstance(job, LinkJob):
-        decoder = decoder_of(job.objective)
-        prefix = "decoder."
-        decoder.requires_grad_(False).load_state_dict(
-            {name.removeprefix(prefix): tensor for name, tensor in run.task.items()}
-        )
     joined = simple_adjacency(data.edge_index, int(data.num_nodes or 0))
+    decoder = _decoder(job, run)
     found = Restored(job, run.results, model, ready, joined, decoder, run.results.get("label_names"), same)
     if same:
         _compare(found, run, Path(path))
@@ -139,11 +133,11 @@ def _graph(job: JobSettings, graph: "str | Path | Data | None", features: str | 
         return load(graph, directed=job.graph.directed, features=features)
     if features is not None:
         raise UsageError("features belong to a graph given by name: put them into data.x")
-    if "ids" not in graph:
-        named = graph.clone()
-        named.ids = list(range(int(named.num_nodes or 0)))
-        return named
-    return graph
+    if "ids" in graph:
+        return graph
+    data = graph.clone()
+    data.ids = list(range(int(data.num_nodes or 0)))
+    return data
 
 
 def _in_order(data: "Data", ids: list[str], run: Path) -> "Data":
@@ -191,6 +185,15 @@ def _seen_graph(job: JobSettings, data: "Data", run: FinishedRun) -> tuple["Data
 def _ways(job: JobSettings) -> int:
     """Return how often an edge is stored."""
     return 1 if job.graph.directed else 2
+
+
+def _decoder(job: JobSettings, run: FinishedRun) -> LinkDecoder | None:
+    """Return the decoder of a link run as training left it."""
+    if not isinstance(job, LinkJob):
+        return None
+    decoder = decoder_of(job.objective).requires_grad_(False)
+    decoder.load_state_dict({name.removeprefix("decoder."): tensor for name, tensor in run.task.items()})
+    return decoder
 
 
 def _uses_features(job: JobSettings) -> bool:
