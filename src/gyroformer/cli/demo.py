@@ -72,7 +72,7 @@ def _show(found: "Comparison", seconds: float) -> None:
     from rich.table import Table
 
     both = (found.fpst, found.flat)
-    table = Table(title=_title(found), title_style="bold", title_justify="left")
+    table = Table()
     for heading in ("", "FPS-T", "flat twin (TokenGT)"):
         table.add_column(heading, justify="left" if not heading else "right")
     table.add_row("mAP", *(f"[bold]{results['map']:.2f}[/bold]" for results in both))
@@ -81,6 +81,7 @@ def _show(found: "Comparison", seconds: float) -> None:
     table.add_row("epochs", *(f"{results['epochs']:,}" for results in both))
     table.add_row("parameters", *(f"{results['parameters']:,}" for results in both))
     console = Console()
+    console.print(_title(found), style="bold")
     console.print(table)
     console.print(explanation(found.fpst, found.flat))
     console.print(f"\n{seconds:.0f} s in all. Open the report in a browser:\n  {found.report}\nThen try:")

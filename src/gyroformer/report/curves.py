@@ -111,6 +111,7 @@ def curvature_chart(runs: Sequence[RunRecord]) -> Spec | None:
         return None
     layout = _layout("curvature k", legend=True)
     layout["yaxis"]["exponentformat"] = "none"
+    layout["margin"] = {**layout["margin"], "r": 84}  # room for the names of the signs, beside all curves
     layout["shapes"] = [_zero_line()]
     layout["annotations"] = _sign_labels()
     return {"data": traces, "layout": layout}
@@ -193,7 +194,8 @@ def _sign_labels() -> list[Spec]:
                 "y": 0,
                 "text": f"{text} {'↑' if shift > 0 else '↓'}",
                 "showarrow": False,
-                "xanchor": "right",
+                "xanchor": "left",
+                "xshift": 4,
                 "yanchor": anchor,
                 "yshift": shift,
                 "font": {"size": 11, "color": SPACES[text]},
