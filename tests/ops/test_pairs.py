@@ -1,6 +1,7 @@
 """The sum over non-neighbours: C++ and torch forms against a float64 whole-matrix reference under autograd."""
 
 import math
+import os
 import subprocess
 import sys
 
@@ -265,7 +266,7 @@ def run(nodes):
     cosine = (1 + sine.detach().square().sum(-1, keepdim=True)).sqrt()
     ring = torch.stack((torch.arange(nodes), (torch.arange(nodes) + 1) % nodes))
     log_partition(sine, cosine, torch.tensor([-1.0]), Neighbours.of(ring, nodes), form=FORM).sum().backward()
-run(100)
+run(1000)  # whole blocks already
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 run(NODES)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
@@ -273,11 +274,13 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @pytest.mark.parametrize(
-    "form, nodes", [pytest.param("native", 10_000, marks=needs_compiler), ("eager", 4_000)]
+    "form, nodes", [pytest.param("native", 10_000, marks=needs_compiler), ("eager", 5_000)]
 )
 def test_no_matrix_of_all_pairs_is_kept(form, nodes):
     script = MEMORY.replace("FORM", repr(form)).replace("NODES", str(nodes))
-    kilobytes = int(subprocess.check_output([sys.executable, "-c", script]))
+    # blocks go back to the system when they are freed: what is counted is what is in use, not how the heap is cut up
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
+    kilobytes = int(subprocess.check_output([sys.executable, "-c", script], env=environment))
     assert kilobytes < 4 * nodes * nodes / 1024 / 2  # half of one float32 matrix
 
 
