@@ -15,7 +15,7 @@ def test_every_recipe_is_whole(task, name):
     job = make_job(task, recipe=name)
     assert job.recipe == name
     assert set(job.model.options) <= set(get_model(job.model.name).options())
-    if name not in ("default", "paper", "networks"):
+    if name not in ("default", "plain", "paper", "networks"):
         assert name in DATASETS
 
 
@@ -30,6 +30,24 @@ def test_the_usual_recipe():
     assert usual_recipe("classify", model="fpst", dataset="cora") == "cora"
     assert usual_recipe("classify", model="tokengt", dataset="cora") == "cora"
     assert usual_recipe("classify", model="fpst", dataset="my.csv") == "default"
+    assert usual_recipe("classify", model="fpst", dataset="my.csv", features=False) == "plain"
+    assert usual_recipe("embed", model="fpst", dataset="my.csv", features=False) == "default"
+    assert usual_recipe("link", model="gcn", dataset="cora") == "networks"
+
+
+@pytest.mark.parametrize(
+    "graph, name",
+    [
+        ({"source": "my.csv"}, "plain"),
+        ({"source": "my.edges.gz"}, "plain"),
+        ({"source": "my.csv", "features": "x.csv"}, "default"),
+        ({"source": "my.npz"}, "default"),
+        ({"source": "web-edu"}, "plain"),
+        ({"source": "squirrel"}, "default"),
+    ],
+)
+def test_a_graph_without_features_has_a_recipe_of_its_own(graph, name):
+    assert make_job("classify", graph=graph).recipe == name
 
 
 def test_values_win_over_the_recipe():

@@ -91,7 +91,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             "dtype": self.dtype,
         }
         dataset = str(getattr(data, "name", "") or "")
-        return make_job(self._task, recipe=self.recipe, dataset=dataset, **values)
+        return make_job(
+            self._task, recipe=self.recipe, dataset=dataset, has_features=data.x is not None, **values
+        )
 
     def _table(self, name: str, named: tuple[str, ...]) -> dict[str, Any]:
         """Return the dictionary parameter ``name`` with those that have a name of their own."""

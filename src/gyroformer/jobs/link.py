@@ -32,10 +32,7 @@ def plan_link(job: LinkJob, data: "Data", split: LinkSplit | None = None) -> Pla
     model = build_model(job, ready)
     model.prepare(ready)
     task = LinkPrediction(ready, split, decoder_of(job.objective)).to(job.device)
-    notes = []
-    if data.x is None and job.recipe == "default":
-        notes.append("the graph has no features: --recipe plain is made for such graphs")
-    return Plan(job, ready, model, task, notes)
+    return Plan(job, ready, model, task)
 
 
 def link_split_of(job: LinkJob, data: "Data") -> LinkSplit:

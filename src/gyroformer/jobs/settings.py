@@ -1,9 +1,11 @@
 """Everything that decides a job's result, in one value that is written to ``config.json``."""
 
 import dataclasses as dc
+from pathlib import Path
 from typing import Any, Literal
 
 from gyroformer.config import from_plain, merged
+from gyroformer.data.registry import DATASETS
 from gyroformer.errors import UsageError
 from gyroformer.graphs.features import FeatureSettings
 from gyroformer.recipes import read_recipe, usual_recipe
@@ -156,15 +158,40 @@ def job_from_plain(values: dict[str, Any]) -> JobSettings:
     return from_plain(JOBS[task], values)
 
 
-def make_job(task: str, *, recipe: str | None = None, dataset: str = "", **values: Any) -> JobSettings:
+#: graph files that hold edges only, so that features would come from a second file
+EDGES_ONLY = {".txt", ".csv", ".tsv", ".edges", ".mtx"}
+
+
+def may_have_features(source: str, features: str | None) -> bool:
+    """Return whether the graph named ``source`` has node features, as far as its name and options tell."""
+    if features is not None:
+        return True
+    if source in DATASETS:
+        return DATASETS[source].features > 0
+    suffixes = [suffix for suffix in Path(source).suffixes if suffix != ".gz"]
+    return not suffixes or suffixes[-1].lower() not in EDGES_ONLY
+
+
+def make_job(
+    task: str,
+    *,
+    recipe: str | None = None,
+    dataset: str = "",
+    has_features: bool | None = None,
+    **values: Any,
+) -> JobSettings:
     """Return a job: a recipe's settings, with ``values`` (nested like the job) in their places.
 
     Args:
         task: ``"embed"``, ``"classify"`` or ``"link"``.
         recipe: the recipe's name; by default the usual one for the model and the data set.
         dataset: name of the data set, which may have a recipe of its own.
+        has_features: whether the graph has node features; by default as its name tells.
         values: settings that differ, e.g. ``model={"name": "tokengt"}, training={"epochs": 10}``.
     """
     model = values.get("model", {}).get("name", ModelSettings().name)
-    name = recipe or usual_recipe(task, model=model, dataset=dataset)
+    graph = values.get("graph", {})
+    if has_features is None:
+        has_features = may_have_features(graph.get("source", ""), graph.get("features"))
+    name = recipe or usual_recipe(task, model=model, dataset=dataset, features=has_features)
     return job_from_plain(merged({**read_recipe(task, name), "task": task, "recipe": name}, values))

@@ -1,7 +1,8 @@
 """Named settings for a task, as TOML files in a folder a task.
 
-Which one is used when none is named: for models on tokens the data set's own, where there is one, else
-``default``; for graph networks ``networks``. ``paper`` holds the settings that the paper prints.
+Which one is used when none is named: for models on tokens the data set's own, where there is one, else ``plain``
+for a graph without features, else ``default``; for graph networks ``networks``. ``paper`` holds the settings that
+the paper prints.
 """
 
 import tomllib
@@ -19,11 +20,14 @@ def recipe_names(task: str) -> list[str]:
     return sorted(path.stem for path in (ROOT / task).glob("*.toml"))
 
 
-def usual_recipe(task: str, *, model: str, dataset: str) -> str:
-    """Return the name of the recipe that is used when none is named."""
+def usual_recipe(task: str, *, model: str, dataset: str, features: bool = True) -> str:
+    """Return the name of the recipe that is used when none is named; ``features``: whether the graph has any."""
     if not get_model(model).tokens:
         return "networks"
-    return dataset if dataset in recipe_names(task) else "default"
+    known = recipe_names(task)
+    if dataset in known:
+        return dataset
+    return "plain" if not features and "plain" in known else "default"
 
 
 def read_recipe(task: str, name: str) -> dict[str, Any]:
