@@ -112,12 +112,6 @@ def test_features_that_know_all_edges_are_refused():
         plan_link(job_of(graph={"source": "airport", "features": "hgcn"}), blocks_graph(features=4))
 
 
-def test_a_graph_without_features_is_told_of_its_recipe():
-    assert "--recipe plain" in plan_link(job_of(), blocks_graph()).notes[0]
-    assert not plan_link(job_of(), blocks_graph(features=4)).notes
-    assert not plan_link(job_of(recipe="plain"), blocks_graph()).notes
-
-
 def test_a_graph_that_is_too_small_is_refused():
     data = blocks_graph(groups=1, size=3, inside=1.0)
     with pytest.raises(DataError, match=r"too few|without an edge"):
