@@ -99,11 +99,27 @@ def test_narrow_heads_and_single_nodes_can_be_drawn():
     assert not flat.any()
 
 
-def test_the_picture_does_not_depend_on_the_solvers_signs():
+def test_the_picture_does_not_depend_on_the_solvers_signs(monkeypatch):
     vectors = torch.tensor(tangents(5))
     first, _ = principal_plane(vectors)
-    turned, _ = principal_plane(vectors[torch.arange(len(vectors) - 1, -1, -1)])
-    torch.testing.assert_close(turned.flip(0), first)
+    svd = torch.linalg.svd
+
+    def other_solver(matrix, **options):
+        left, sizes, right = svd(matrix, **options)
+        return -left, sizes, -right
+
+    monkeypatch.setattr(torch.linalg, "svd", other_solver)
+    torch.testing.assert_close(principal_plane(vectors)[0], first)
+
+
+def test_directions_are_those_of_the_principal_components():
+    vectors = torch.tensor(tangents(5, offset=0))
+    flat, share = principal_plane(vectors)
+    values, axes = torch.linalg.eigh(vectors.mT @ vectors)
+    want = vectors @ axes[:, [-1, -2]]
+    torch.testing.assert_close(flat[:, 0].abs() / flat.norm(dim=1), want[:, 0].abs() / want.norm(dim=1))
+    torch.testing.assert_close(flat.norm(dim=1), vectors.norm(dim=1))
+    assert share == pytest.approx(float(values[-2:].sum() / values.sum()))
 
 
 @pytest.mark.parametrize("k", [-1.5, 0.0, 1.0])
