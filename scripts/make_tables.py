@@ -19,7 +19,14 @@ from gyroformer.testing.exactness import Cell, read_csv
 from gyroformer.testing.regimes import REGIMES
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/geometry.md", "docs/model.md", "docs/tasks.md", "docs/models.md")
+PAGES = (
+    "README.md",
+    "docs/geometry.md",
+    "docs/model.md",
+    "docs/tasks.md",
+    "docs/models.md",
+    "docs/predict.md",
+)
 
 
 def cells(name: str, dtype: str) -> list[Cell]:
@@ -158,6 +165,16 @@ def classify() -> str:
     return compared("classify", "classify.csv", "test_f1")
 
 
+def link() -> str:
+    """Return the table of link prediction."""
+    found, rows = runs("link.csv"), []
+    for graph in dict.fromkeys(row["graph"] for row in found):
+        some = [row for row in found if row["graph"] == graph]
+        figures = [spread(some, figure) for figure in ("test_auc", "test_ap", "val_auc")]
+        rows.append([graph, some[0]["recipe"], str(len(some)), *figures])
+    return markdown(["graph", "recipe", "runs", "test AUC", "test AP", "validation AUC"], rows)
+
+
 def models() -> str:
     """Return every model by name, with its figures on Cora and on Web-Edu."""
     cora, web = runs("models_cora.csv"), runs("models_web_edu.csv")
@@ -187,6 +204,7 @@ TABLES = {
     "speed": speed,
     "embed": embed,
     "classify": classify,
+    "link": link,
     "models": models,
     "pairs": pairs,
 }
