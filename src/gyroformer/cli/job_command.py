@@ -112,6 +112,8 @@ def _print(results: dict[str, Any], shown: Mapping[str, str], out: Path) -> None
     if runs > 1:
         table.add_row("runs", f"{runs}; ± is half the 95 % interval of the mean (Student's t)")
     table.add_row("run folder", str(out))
+    if (out / "report.html").exists():
+        table.add_row("report", str(out / "report.html"))
     Console().print(table)
 
 
