@@ -135,7 +135,7 @@ def test_options_of_the_model_by_name(tree, tmp_path):
         (["--negatives", "many"], 2, "all, auto or a number"),
         (["--negatives", "5000"], 2, "number of nodes, 40"),
         (["--lr", "-1"], 2, "lr must be"),
-        (["--device", "abacus"], 2, "--device abacus"),
+        (["--device", "abacus"], 2, "device 'abacus' cannot be used"),
         (["--features", "absent.csv"], 2, "absent.csv"),
     ],
 )

@@ -233,7 +233,7 @@ def test_settings_reach_the_job(graph):
         ({"training": {"learning_rate": 1}}, "training.learning_rate"),
         ({"dim": 8, "model_options": {"dim": 4}}, "given twice"),
         ({"model_options": 3}, "must be a dictionary"),
-        ({"device": "abacus"}, "device='abacus'"),
+        ({"device": "abacus"}, "device 'abacus'"),
         ({"random_state": -1}, "random_state"),
     ],
 )

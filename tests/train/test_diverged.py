@@ -214,14 +214,15 @@ def test_a_gradient_that_is_not_finite_names_parameter_and_row(model, caplog):
 
         def loss(self, model):
             self.calls += torch.is_grad_enabled()
-            weight = model.tokenizer.table.weight[4]
+            weight = model.tokenizer.features.table.weight[4]
             # sqrt is finite at 0 and its slope is not
             steep = (weight - weight.detach()).abs().sum().sqrt() if self.calls == 2 else 0.0
             return super().loss(model) + steep
 
     assert fit(model, Steep(), settings_with()).lowered
     assert (
-        "the gradient is not finite; first the gradient of model.tokenizer.table.weight, row 4" in caplog.text
+        "the gradient is not finite; first the gradient of model.tokenizer.features.table.weight, row 4"
+        in caplog.text
     )
 
 

@@ -33,8 +33,8 @@ def test_rates_follow_the_schedule_and_are_lowered(model, task):
 
 
 def test_a_frozen_parameter_is_left_alone(model, task, settings):
-    model.tokenizer.table.weight.requires_grad_(False)
-    assert "model.tokenizer.table.weight" not in Learner(model, task, settings).parameters
+    model.tokenizer.features.table.weight.requires_grad_(False)
+    assert "model.tokenizer.features.table.weight" not in Learner(model, task, settings).parameters
 
 
 def test_going_back_repeats_the_same_steps(model, settings):

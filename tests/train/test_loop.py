@@ -108,7 +108,10 @@ def test_weight_decay_pulls_weights_not_curvatures(task):
         model = toy_model(curvature=1.0)
         task.loss = lambda model: 0.0 * model(task.data).sum()
         fit(model, task, settings_with(epochs=3, weight_decay=decay))
-        ends[decay] = (float(model.tokenizer.table.weight.detach().norm()), model.curvatures.tolist())
+        ends[decay] = (
+            float(model.tokenizer.features.table.weight.detach().norm()),
+            model.curvatures.tolist(),
+        )
     assert ends[10.0][0] < ends[0.0][0]
     assert ends[10.0][1] == ends[0.0][1] == [[1.0, 1.0]]
 

@@ -84,10 +84,12 @@ PLACES = {
 
 def job_values(options: JobOptions) -> dict[str, Any]:
     """Return the settings that the options name, nested like a job's."""
+    from gyroformer.jobs.plan import usable_device
+
     values: dict[str, Any] = {
         "model": {"name": options.model, "options": _typed_options(options.set_ or [])},
         "seed": options.seed,
-        "device": _device(options.device),
+        "device": usable_device(options.device),
         "dtype": options.dtype,
     }
     for place, names in PLACES.items():
@@ -137,17 +139,3 @@ def _typed_options(settings: list[str]) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             found[name] = text
     return found
-
-
-def _device(name: str) -> str:
-    """Return a device that is there; ``auto`` takes the fastest."""
-    import torch
-
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(f"--device {name} cannot be used here ({reason})") from None
-    return name

@@ -15,8 +15,8 @@ from gyroformer.config import as_plain
 from gyroformer.data.split import Split
 from gyroformer.errors import UsageError
 from gyroformer.estimators.graph_file import read_graph_file, write_graph
-from gyroformer.estimators.inputs import Ids, device_of, graph_of, plain, seed_of, source_of
-from gyroformer.jobs.plan import Plan, read_graph_of, to_device, with_features
+from gyroformer.estimators.inputs import Ids, graph_of, plain, seed_of, source_of
+from gyroformer.jobs.plan import Plan, read_graph_of, to_device, usable_device, with_features
 from gyroformer.jobs.run import TASK_PARTS, embedding_arrays, run_job
 from gyroformer.jobs.settings import JobSettings, job_from_plain, make_job
 from gyroformer.models import GraphModel
@@ -87,7 +87,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             "training": self._table("training", TRAINING_PARAMETERS),
             "objective": plain(self._objective()),
             "seed": seed,
-            "device": device_of(self.device),
+            "device": usable_device(self.device),
             "dtype": self.dtype,
         }
         dataset = str(getattr(data, "name", "") or "")

@@ -42,18 +42,6 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def device_of(name: str) -> str:
-    """Return a device that is there; ``"auto"`` takes the fastest."""
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(f"device={name!r} cannot be used here ({reason})") from None
-    return name
-
-
 def plain(value: Any) -> Any:
     """Return numpy's numbers, which a parameter grid may hold, as Python's, in dictionaries and lists too."""
     if isinstance(value, np.generic):

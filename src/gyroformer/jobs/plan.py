@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from gyroformer.data.load import load
+from gyroformer.errors import UsageError
 from gyroformer.graphs.features import ready_features
 from gyroformer.jobs.settings import JobSettings
 from gyroformer.models import GraphModel, get_model
@@ -67,3 +68,15 @@ def to_device(data: "Data", job: JobSettings) -> "Data":
     if data.x is not None:
         data.x = data.x.to(getattr(torch, job.dtype))
     return data
+
+
+def usable_device(name: str) -> str:
+    """Return a device that is there; ``"auto"`` takes the fastest."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"the device {name!r} cannot be used here ({reason})") from None
+    return name
