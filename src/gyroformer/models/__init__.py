@@ -1,12 +1,35 @@
 """Graph models by name."""
 
 import dataclasses as dc
+import inspect
+from typing import Any
 
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.models.base import GraphModel
+from gyroformer.models.fmgnn import FMGNN
 from gyroformer.models.fpst import FPST, TokenGT
+from gyroformer.models.gat import GAT
+from gyroformer.models.gcn import GCN
+from gyroformer.models.gil import GIL
+from gyroformer.models.mlp import MLP
+from gyroformer.models.sage import SAGE
+from gyroformer.models.sgc import SGC
 
-__all__ = ["FPST", "MODELS", "GraphModel", "ModelSpec", "TokenGT", "get_model"]
+__all__ = [
+    "FMGNN",
+    "FPST",
+    "GAT",
+    "GCN",
+    "GIL",
+    "MLP",
+    "MODELS",
+    "SAGE",
+    "SGC",
+    "GraphModel",
+    "ModelSpec",
+    "TokenGT",
+    "get_model",
+]
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -23,8 +46,33 @@ class ModelSpec:
     about: str
     tokens: bool = False
 
+    def options(self) -> dict[str, Any]:
+        """Return the model's options and their defaults."""
+        parameters = inspect.signature(self.build).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    def make(self, in_features: int, **options: Any) -> GraphModel:
+        """Return the model with these options; one that it does not have is named."""
+        known = list(self.options())
+        for name in options:
+            if name not in known:
+                raise UsageError(
+                    f"{self.build.name} has no option {name!r}{did_you_mean(name, known)} "
+                    f"(options: {', '.join(known)})"
+                )
+        return self.build(in_features, **options)
+
 
 MODELS: dict[str, ModelSpec] = {
+    "mlp": ModelSpec(MLP, "multi-layer perceptron on the features; no edges"),
+    "gcn": ModelSpec(GCN, "graph convolutional network"),
+    "gat": ModelSpec(GAT, "graph attention network"),
+    "sage": ModelSpec(SAGE, "GraphSAGE, means of whole neighbourhoods"),
+    "sgc": ModelSpec(SGC, "simplified graph convolution: a linear model on smoothed features"),
+    "gil": ModelSpec(GIL, "geometry interaction learning: a hyperbolic and a flat stream of graph attention"),
+    "fmgnn": ModelSpec(
+        FMGNN, "fused manifolds: flat, hyperbolic and spherical branches, distances to landmarks"
+    ),
     "fpst": ModelSpec(
         FPST, "fully product-stereographic Transformer: a learned curvature for each head", tokens=True
     ),

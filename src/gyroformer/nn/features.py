@@ -33,32 +33,70 @@ class NodeFeatures(nn.Module):
         super().__init__()
         if not 0 <= dropout < 1:
             raise UsageError(f"the dropout of features must be at least 0 and below 1, got {dropout}")
-        if not in_features and not num_nodes:
-            raise UsageError("a model needs node features (in_features) or learned vectors (num_nodes)")
         self.dropout = dropout
         self.linear = nn.Linear(in_features, width, bias=bias) if in_features else None
-        self.table = nn.Embedding(num_nodes, width) if num_nodes and not in_features else None
-        if self.table is not None:
-            # as a linear map of one-hot features would start: vectors of normal size would start a hyperbolic
-            # space far from its origin, where the curvature's gradient points the wrong way
-            bound = self.table.num_embeddings**-0.5
-            nn.init.uniform_(self.table.weight, -bound, bound)
+        self.table = None if in_features else node_table(num_nodes, width)
 
     def forward(self, nodes: int, x: Tensor | None) -> Tensor:
         """Return ``(nodes, width)`` from the features ``x (nodes, in_features)``, or from the table."""
         if self.table is not None:
-            if nodes != self.table.num_embeddings:
-                raise DataError(
-                    f"the model has learned vectors for {self.table.num_embeddings} nodes, the graph has {nodes}: "
-                    "use node features for graphs of other sizes"
-                )
-            return self.table.weight
+            return table_rows(self.table, nodes)
         assert self.linear is not None
-        if x is None or tuple(x.shape) != (nodes, self.linear.in_features):
-            shape = None if x is None else tuple(x.shape)
-            raise DataError(f"node features must be ({nodes}, {self.linear.in_features}); got {shape}")
-        check_finite(x)
-        return self.linear(functional.dropout(x, self.dropout, self.training))
+        features = checked_features(nodes, self.linear.in_features, x)
+        return self.linear(functional.dropout(features, self.dropout, self.training))
+
+
+class NodeInput(nn.Module):
+    """What a model's first layer takes: the features as they are, or learned vectors in their place.
+
+    Args:
+        in_features: width of the node features; 0 for none.
+        width: width of the learned vectors, when there are no features.
+        num_nodes: number of nodes with a learned vector, when there are no features.
+    """
+
+    def __init__(self, in_features: int, width: int, *, num_nodes: int | None = None) -> None:
+        super().__init__()
+        self.table = None if in_features else node_table(num_nodes, width)
+        #: width of the result
+        self.width = in_features or width
+
+    def forward(self, nodes: int, x: Tensor | None) -> Tensor:
+        """Return ``(nodes, width)``: the features ``x``, or the table."""
+        if self.table is not None:
+            return table_rows(self.table, nodes)
+        return checked_features(nodes, self.width, x)
+
+
+def node_table(num_nodes: int | None, width: int) -> nn.Embedding:
+    """Return learned vectors for the nodes of a graph without features."""
+    if not num_nodes:
+        raise UsageError("a model needs node features (in_features) or learned vectors (num_nodes)")
+    table = nn.Embedding(num_nodes, width)
+    # as a linear map of one-hot features would start: vectors of normal size would start a hyperbolic
+    # space far from its origin, where the curvature's gradient points the wrong way
+    bound = num_nodes**-0.5
+    nn.init.uniform_(table.weight, -bound, bound)
+    return table
+
+
+def table_rows(table: nn.Embedding, nodes: int) -> Tensor:
+    """Return the learned vectors of a graph of ``nodes`` nodes."""
+    if nodes != table.num_embeddings:
+        raise DataError(
+            f"the model has learned vectors for {table.num_embeddings} nodes, the graph has {nodes}: "
+            "use node features for graphs of other sizes"
+        )
+    return table.weight
+
+
+def checked_features(nodes: int, width: int, x: Tensor | None) -> Tensor:
+    """Return the features ``x`` if they are ``(nodes, width)`` finite numbers, else raise."""
+    if x is None or tuple(x.shape) != (nodes, width):
+        shape = None if x is None else tuple(x.shape)
+        raise DataError(f"node features must be ({nodes}, {width}); got {shape}")
+    check_finite(x)
+    return x
 
 
 def check_finite(x: Tensor) -> None:
