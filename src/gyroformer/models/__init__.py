@@ -11,6 +11,10 @@ from gyroformer.models.fpst import FPST, TokenGT
 from gyroformer.models.gat import GAT
 from gyroformer.models.gcn import GCN
 from gyroformer.models.gil import GIL
+from gyroformer.models.hat import HAT
+from gyroformer.models.hgcn import HGCN
+from gyroformer.models.hgnn import HGNN
+from gyroformer.models.kappa_gcn import KappaGCN
 from gyroformer.models.mlp import MLP
 from gyroformer.models.sage import SAGE
 from gyroformer.models.sgc import SGC
@@ -21,11 +25,15 @@ __all__ = [
     "GAT",
     "GCN",
     "GIL",
+    "HAT",
+    "HGCN",
+    "HGNN",
     "MLP",
     "MODELS",
     "SAGE",
     "SGC",
     "GraphModel",
+    "KappaGCN",
     "ModelSpec",
     "TokenGT",
     "get_model",
@@ -69,6 +77,10 @@ MODELS: dict[str, ModelSpec] = {
     "gat": ModelSpec(GAT, "graph attention network"),
     "sage": ModelSpec(SAGE, "GraphSAGE, means of whole neighbourhoods"),
     "sgc": ModelSpec(SGC, "simplified graph convolution: a linear model on smoothed features"),
+    "hgcn": ModelSpec(HGCN, "graph convolution in hyperbolic space, one learned curvature for each layer"),
+    "hgnn": ModelSpec(HGNN, "graph network in the Poincaré ball, scored by distances to learned centroids"),
+    "hat": ModelSpec(HAT, "graph attention by hyperbolic distance, a factor of a product for each head"),
+    "kappa-gcn": ModelSpec(KappaGCN, "graph convolution on a product of spaces of learned, signed curvature"),
     "gil": ModelSpec(GIL, "geometry interaction learning: a hyperbolic and a flat stream of graph attention"),
     "fmgnn": ModelSpec(
         FMGNN, "fused manifolds: flat, hyperbolic and spherical branches, distances to landmarks"

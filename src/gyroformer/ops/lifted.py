@@ -107,3 +107,19 @@ def translate(
     inverse = square.rsqrt()
     new_sine, new_cosine = numerator * inverse, square * inverse
     return new_sine * arsin_ratio(z), new_sine, new_cosine
+
+
+def translate_hyperbolic(shift: tuple[Tensor, Tensor], sine: Tensor, cosine: Tensor, k: Tensor) -> Tensor:
+    r"""Return the tangent vector of p ⊕ x for k ≤ 0, where it is as exact as p and x are known.
+
+    With :math:`C_p^2 + \kappa|P_p|^2 = 1` the direction N of :func:`translate` is also
+
+    .. math:: C_p N = C_x\sigma - \kappa|\sigma|^2 P_p ,
+
+    in which only :math:`\sigma` can cancel: (-p) ⊕ p is exactly 0, and a point seen from a near one far from the
+    origin keeps its digits. On a sphere :math:`C_p` can be 0.
+    """
+    p, cp = shift
+    sigma = cosine * p + cp * sine
+    z = k * (sigma * sigma).sum(-1, keepdim=True)
+    return (cosine * sigma - z * p) * (arsin_ratio(z) * (1 - z).rsqrt() / cp)
