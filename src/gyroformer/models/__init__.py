@@ -16,6 +16,7 @@ from gyroformer.models.hgcn import HGCN
 from gyroformer.models.hgnn import HGNN
 from gyroformer.models.kappa_gcn import KappaGCN
 from gyroformer.models.mlp import MLP
+from gyroformer.models.q_gcn import QGCN
 from gyroformer.models.sage import SAGE
 from gyroformer.models.sgc import SGC
 
@@ -30,6 +31,7 @@ __all__ = [
     "HGNN",
     "MLP",
     "MODELS",
+    "QGCN",
     "SAGE",
     "SGC",
     "GraphModel",
@@ -81,6 +83,7 @@ MODELS: dict[str, ModelSpec] = {
     "hgnn": ModelSpec(HGNN, "graph network in the Poincaré ball, scored by distances to learned centroids"),
     "hat": ModelSpec(HAT, "graph attention by hyperbolic distance, a factor of a product for each head"),
     "kappa-gcn": ModelSpec(KappaGCN, "graph convolution on a product of spaces of learned, signed curvature"),
+    "q-gcn": ModelSpec(QGCN, "graph convolution on a pseudo-hyperboloid with several time coordinates"),
     "gil": ModelSpec(GIL, "geometry interaction learning: a hyperbolic and a flat stream of graph attention"),
     "fmgnn": ModelSpec(
         FMGNN, "fused manifolds: flat, hyperbolic and spherical branches, distances to landmarks"
