@@ -14,6 +14,7 @@ from gyroformer.models.gil import GIL
 from gyroformer.models.hat import HAT
 from gyroformer.models.hgcn import HGCN
 from gyroformer.models.hgnn import HGNN
+from gyroformer.models.hypformer import Hypformer
 from gyroformer.models.kappa_gcn import KappaGCN
 from gyroformer.models.mlp import MLP
 from gyroformer.models.q_gcn import QGCN
@@ -35,6 +36,7 @@ __all__ = [
     "SAGE",
     "SGC",
     "GraphModel",
+    "Hypformer",
     "KappaGCN",
     "ModelSpec",
     "TokenGT",
@@ -84,6 +86,9 @@ MODELS: dict[str, ModelSpec] = {
     "hat": ModelSpec(HAT, "graph attention by hyperbolic distance, a factor of a product for each head"),
     "kappa-gcn": ModelSpec(KappaGCN, "graph convolution on a product of spaces of learned, signed curvature"),
     "q-gcn": ModelSpec(QGCN, "graph convolution on a pseudo-hyperboloid with several time coordinates"),
+    "hypformer": ModelSpec(
+        Hypformer, "Transformer and graph convolution on the hyperboloid, linear in the nodes"
+    ),
     "gil": ModelSpec(GIL, "geometry interaction learning: a hyperbolic and a flat stream of graph attention"),
     "fmgnn": ModelSpec(
         FMGNN, "fused manifolds: flat, hyperbolic and spherical branches, distances to landmarks"
