@@ -14,6 +14,7 @@ from gyroformer.models.gil import GIL
 from gyroformer.models.hat import HAT
 from gyroformer.models.hgcn import HGCN
 from gyroformer.models.hgnn import HGNN
+from gyroformer.models.hyp_attention import HypAttention
 from gyroformer.models.hypformer import Hypformer
 from gyroformer.models.kappa_gcn import KappaGCN
 from gyroformer.models.mlp import MLP
@@ -36,6 +37,7 @@ __all__ = [
     "SAGE",
     "SGC",
     "GraphModel",
+    "HypAttention",
     "Hypformer",
     "KappaGCN",
     "ModelSpec",
@@ -88,6 +90,9 @@ MODELS: dict[str, ModelSpec] = {
     "q-gcn": ModelSpec(QGCN, "graph convolution on a pseudo-hyperboloid with several time coordinates"),
     "hypformer": ModelSpec(
         Hypformer, "Transformer and graph convolution on the hyperboloid, linear in the nodes"
+    ),
+    "hyp-attention": ModelSpec(
+        HypAttention, "attention by hyperbolic distance, averaged by Einstein midpoints"
     ),
     "gil": ModelSpec(GIL, "geometry interaction learning: a hyperbolic and a flat stream of graph attention"),
     "fmgnn": ModelSpec(
