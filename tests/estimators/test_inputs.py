@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from gyroformer.errors import UsageError
-from gyroformer.estimators.inputs import Ids, device_of, node_places, plain, seed_of
+from gyroformer.estimators.inputs import Ids, node_places, plain, seed_of
 
 
 def test_nodes_as_masks_and_as_places():
@@ -47,9 +47,3 @@ def test_numbers_of_numpy_become_pythons():
     found = plain({"a": np.int64(1), "b": [np.float32(0.5)], "c": {"d": np.bool_(True)}})
     assert found == {"a": 1, "b": [0.5], "c": {"d": True}}
     assert [type(found["a"]), type(found["b"][0]), type(found["c"]["d"])] == [int, float, bool]
-
-
-def test_devices():
-    assert device_of("auto") == ("cuda" if torch.cuda.is_available() else "cpu")
-    with pytest.raises(UsageError, match="abacus"):
-        device_of("abacus")

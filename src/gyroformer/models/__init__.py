@@ -74,11 +74,20 @@ MODELS: dict[str, ModelSpec] = {
     "kappa-gcn": ModelSpec(
         "kappa_gcn.KappaGCN", "graph convolution on a product of spaces of learned, signed curvature"
     ),
+    "q-gcn": ModelSpec(
+        "q_gcn.QGCN", "graph convolution on a pseudo-hyperboloid with several time coordinates"
+    ),
     "gil": ModelSpec(
         "gil.GIL", "geometry interaction learning: a hyperbolic and a flat stream of graph attention"
     ),
     "fmgnn": ModelSpec(
         "fmgnn.FMGNN", "fused manifolds: flat, hyperbolic and spherical branches, distances to landmarks"
+    ),
+    "hyp-attention": ModelSpec(
+        "hyp_attention.HypAttention", "attention by hyperbolic distance, averaged by Einstein midpoints"
+    ),
+    "hypformer": ModelSpec(
+        "hypformer.Hypformer", "Transformer and graph convolution on the hyperboloid, linear in the nodes"
     ),
 }
 

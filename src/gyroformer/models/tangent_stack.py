@@ -12,7 +12,7 @@ from gyroformer.models.base import GraphModel
 from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.nn.features import NodeFeatures
 from gyroformer.nn.sparse import propagation
-from gyroformer.ops.positions import StereographicPositions
+from gyroformer.ops.positions import Positions, StereographicPositions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -55,14 +55,20 @@ class TangentStack(GraphModel):
         if not 0 <= self.dropout < 1:
             raise UsageError(f"dropout must be at least 0 and less than 1, got {given}")
         self.features = NodeFeatures(
-            config["in_features"], config["dim"], num_nodes=config["num_nodes"], bias=False
+            config["in_features"], self.width, num_nodes=config["num_nodes"], bias=False
         )
         if self.features.linear is not None:
             nn.init.xavier_uniform_(self.features.linear.weight)
         if self.features.table is not None:
             # points then start about 1/√|k| from the origin, where curvature can be felt in both directions;
             # vectors of length √dim would start at the edge of the ball
-            nn.init.normal_(self.features.table.weight, std=config["dim"] ** -0.5)
+            nn.init.normal_(self.features.table.weight, std=self.width**-0.5)
+
+    @property
+    def width(self) -> int:
+        """Width of a tangent vector at the origin."""
+        dim: int = self.config["dim"]
+        return dim
 
     @property
     def heads(self) -> int:
@@ -105,7 +111,7 @@ class TangentStack(GraphModel):
         """Return ``u`` after dropout."""
         return F.dropout(u, self.dropout, self.training)
 
-    def positions(self, data: "Data", x: Tensor | None = None) -> StereographicPositions:
+    def positions(self, data: "Data", x: Tensor | None = None) -> Positions:
         """Return where the nodes are in the last layer's space."""
         u = self.tangent(data, x).unflatten(-1, (self.heads, -1))
         return StereographicPositions.from_tangent(self.scale * u, self.output_curvature)

@@ -23,7 +23,7 @@ from gyroformer.ops.native import build, fused, fused_pairs
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.ops.pair_blocks import PairSums, Sum, block_rows, laid_out, quotients, squared_distances
 
-__all__ = ["FORMS", "Neighbours", "log_partition", "pair_squared_dist", "squared_dist_rows"]
+__all__ = ["FORMS", "Neighbours", "check_graph", "log_partition", "pair_squared_dist", "squared_dist_rows"]
 
 FORMS = ("auto", "native", "compiled", "eager")
 
@@ -93,7 +93,7 @@ def log_partition(
             else eager.
     """
     sine, cosine, k = _checked(sine, cosine, k)
-    _check_graph(sine, neighbours, columns)
+    check_graph(sine, neighbours, columns)
     if _chosen(form, sine, cosine, k) == "native":
         ordered = None if columns is None else columns.sort().values
         return fused_pairs.log_partition(
@@ -145,13 +145,14 @@ def _checked(sine: Tensor, cosine: Tensor, k: Tensor) -> tuple[Tensor, Tensor, T
     return at_least_float32(sine), at_least_float32(cosine), at_least_float32(k).reshape(heads)
 
 
-def _check_graph(sine: Tensor, neighbours: Neighbours, columns: Tensor | None) -> None:
-    nodes = sine.shape[0]
+def check_graph(points: Tensor, neighbours: Neighbours, columns: Tensor | None) -> None:
+    """Raise unless the graph and the columns fit the points ``(N, ...)``."""
+    nodes = points.shape[0]
     if neighbours.num_nodes != nodes:
         raise UsageError(f"there are {nodes} points, but the graph has {neighbours.num_nodes} nodes")
-    if neighbours.indptr.device != sine.device:
+    if neighbours.indptr.device != points.device:
         raise UsageError(
-            f"the graph is on {neighbours.indptr.device}, the points on {sine.device}: move it with to()"
+            f"the graph is on {neighbours.indptr.device}, the points on {points.device}: move it with to()"
         )
     if columns is None:
         return

@@ -1,0 +1,217 @@
+r"""Hyperbolic attention network (Gulcehre et al., 2019) on the nodes of a graph."""
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from gyroformer.errors import UsageError, did_you_mean
+from gyroformer.geometry.parts import length
+from gyroformer.geometry.trig import arsin_ratio, safe_sqrt
+from gyroformer.models.base import arguments
+from gyroformer.models.hat import edge_distances
+from gyroformer.models.tangent_stack import CurvedLayer, TangentStack
+from gyroformer.nn.curvature import NegativeCurvature, head_width
+from gyroformer.nn.sparse import edge_softmax, edge_sum
+from gyroformer.nn.tangent import activation_named
+from gyroformer.ops.lifted import lift, sine_cosine, unlift
+from gyroformer.ops.pair_blocks import block_rows, laid_out, quotients
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+SCOPES = ["neighbours", "all"]
+WEIGHTS = ["softmax", "sigmoid"]
+#: nodes up to which attention may go to all: a layer and head then take a second or two of one core
+ALL_NODES = 8192
+#: length, in the stereographic chart's tangent space at the origin, of a unit vector of the hyperboloid's
+UNIT = 0.5
+
+
+def from_polar(x: Tensor) -> Tensor:
+    r"""Return the tangent vectors :math:`r\,v/|v|` ``(..., d)`` of pseudo-polar coordinates (v, r) ``(..., d + 1)``.
+
+    They lead from the origin of the hyperboloid to the points :math:`(\cosh r, \sinh r\,v/|v|)` (at curvature -1). A
+    negative r goes the other way; v = 0 names no direction and leads nowhere.
+    """
+    v = x[..., :-1]
+    size = length(v, -1)
+    return v / torch.where(size > 0, size, 1.0) * x[..., -1:]
+
+
+class HypAttentionLayer(CurvedLayer):
+    """Attention by distance and Einstein midpoints; see :class:`HypAttention` for the equations.
+
+    Args:
+        dim: width, all heads together.
+        heads: number of heads.
+        weights: ``"softmax"`` or ``"sigmoid"``.
+        activation: name of the activation; None for none.
+        curvature: initial curvature, negative.
+        learn_curvature: whether training changes it.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        *,
+        weights: str,
+        activation: str | None,
+        curvature: float,
+        learn_curvature: bool,
+    ) -> None:
+        super().__init__()
+        self.heads, self.width = heads, head_width(dim, heads)
+        self.polar = nn.Linear(dim, 3 * heads * (self.width + 1))
+        self.space = NegativeCurvature(heads, initial=curvature, learn=learn_curvature)
+        # the softplus of this is 1
+        self.sharpness = nn.Parameter(torch.full((heads,), math.log(math.expm1(1.0))))
+        self.threshold = nn.Parameter(torch.zeros(heads)) if weights == "sigmoid" else None
+        self.activation = activation_named(activation) if activation else None
+
+    def points(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values as the chart's tangent vectors, ``(N, heads, d)`` each."""
+        parts = self.polar(u).unflatten(-1, (3, self.heads, self.width + 1))
+        query, key, value = (UNIT * from_polar(parts)).unbind(1)
+        return query, key, value
+
+    def score(self, distance: Tensor) -> Tensor:
+        """Return the logarithm of f, up to a constant of each query, of distances ``(..., heads)``."""
+        score = -F.softplus(self.sharpness) * distance
+        return score if self.threshold is None else F.logsigmoid(score - self.threshold)
+
+    def forward(self, u: Tensor, matrix: Tensor) -> Tensor:
+        """Return the tangent vectors ``(N, dim)`` of the midpoints.
+
+        ``matrix`` is sparse, for attention to the neighbours, or the graph of each node, ``(N,)``, to all nodes.
+        """
+        query, key, value = self.points(u)
+        lifted = lift(*sine_cosine(value, self.space()))
+        if matrix.is_sparse:
+            ambient = self.from_neighbours(query, key, lifted, matrix)
+        else:
+            ambient = self.from_all(query, key, lifted, matrix)
+        result = (unlift(ambient, self.space()) / UNIT).flatten(-2)
+        return result if self.activation is None else self.activation(result)
+
+    def from_neighbours(self, query: Tensor, key: Tensor, lifted: Tensor, matrix: Tensor) -> Tensor:
+        """Return the weighted sums of the neighbours' lifted values ``(N, heads, d + 1)``."""
+        target, source = matrix.indices()
+        nodes = query.size(0)
+        distance = edge_distances(torch.cat((query, key)), target, source + nodes, self.space())
+        weight = edge_softmax(self.score(distance), target, nodes)
+        return edge_sum(weight.unsqueeze(-1) * lifted[source], target, nodes)
+
+    def from_all(self, query: Tensor, key: Tensor, lifted: Tensor, segment: Tensor) -> Tensor:
+        """Return the same over all nodes of a node's graph, block by block; the backward pass forms them again."""
+        k = self.space()
+        (sine, cosine), others = (laid_out(*sine_cosine(part, k), None)[0] for part in (query, key))
+        values = lifted.transpose(0, 1)
+
+        def block(p: Tensor, c: Tensor, mine: Tensor) -> Tensor:
+            q = quotients((p, c), others)
+            distance = 2 * safe_sqrt(q) * arsin_ratio(k[..., None] * q)
+            score = self.score(distance.movedim(0, -1)).movedim(-1, 0)
+            return score.masked_fill(mine[:, None] != segment, -torch.inf).softmax(-1) @ values
+
+        rows = block_rows(self.heads * segment.numel())
+        blocks = zip(sine.split(rows, -1), cosine.split(rows, -1), segment.split(rows), strict=True)
+        parts = [checkpoint(block, *one, use_reentrant=False) for one in blocks]
+        return torch.cat(parts, 1).transpose(0, 1)
+
+
+class HypAttention(TangentStack):
+    r"""Attention between points of the hyperboloid, its values averaged by Einstein midpoints.
+
+    Each head reads a node's vector as three points in pseudo-polar coordinates (a direction n and a radius r from
+    one linear map): a query q, a key k and a value v,
+
+    .. math:: x = (\cosh r,\ \sinh r\,n), \qquad \alpha_{ij} \propto f(-\beta\,d(q_i, k_j) - c), \qquad
+              m_i = \frac{\sum_j \alpha_{ij}\gamma_j v_j}{\sum_j \alpha_{ij}\gamma_j}, \qquad
+              \gamma_j = \frac1{\sqrt{1 - |v_j|^2}},
+
+    with values and midpoints in the Klein ball. f is exp, which makes α a softmax and c fall out (it is not kept),
+    or a sigmoid; :math:`\beta > 0` and c are learned for each head. The next layer reads :math:`\sigma(\log_0 m_i)`
+    of all heads; the scores are linear in it. Midpoints are summed as :math:`(\gamma, \gamma v)`, the hyperboloid's
+    coordinates, which do not saturate at the edge of the ball as v does.
+
+    The sum over j runs over a node's neighbours and itself (``scope="neighbours"``, linear in the edges), or, as in
+    the paper's Transformer, over all nodes of its graph (``scope="all"``, quadratic, for at most 8192 nodes; no
+    matrix of all pairs is kept). The paper's is of curvature -1 without choice.
+
+    Published code departs: there is none by the authors that we know of. Not specified, here: β is the softplus
+    of a parameter and starts at 1; a negative radius goes the other way; there is no residual and no feed-forward
+    part, since a layer takes the place of a graph convolution; σ is an ELU, for a ReLU may leave a head nothing to
+    read a direction from (Cora: 62 % with it, 76 % without); without classes the last layer has no σ.
+
+    Args:
+        in_features: width of the node features; 0 for none.
+        dim: width, all heads together.
+        heads: number of heads.
+        layers: number of layers; the scores' linear map comes on top.
+        classes: number of classes; None to return points.
+        num_nodes: learned vectors for this many nodes, for a graph without features.
+        dropout: share of values dropped before each linear map; None for 0.5 with classes, else 0.
+        activation: one of relu, elu, tanh, sigmoid, gelu.
+        scope: ``"neighbours"`` or ``"all"``.
+        weights: f, ``"softmax"`` or ``"sigmoid"``.
+        curvature: initial curvature of each head, negative.
+        learn_curvature: whether training changes them (the paper's are fixed); they stay negative.
+    """
+
+    name = "hyp-attention"
+    scale = UNIT
+
+    def __init__(
+        self,
+        in_features: int,
+        *,
+        dim: int = 16,
+        heads: int = 4,
+        layers: int = 2,
+        classes: int | None = None,
+        num_nodes: int | None = None,
+        dropout: float | None = None,
+        activation: str = "elu",
+        scope: str = "neighbours",
+        weights: str = "softmax",
+        curvature: float = -1.0,
+        learn_curvature: bool = False,
+    ) -> None:
+        super().__init__(arguments(locals()))
+        activation_named(activation)
+        for name, value, known in (("scope", scope, SCOPES), ("weights", weights, WEIGHTS)):
+            if value not in known:
+                near = did_you_mean(value, known)
+                raise UsageError(f"{name} must be one of {', '.join(known)}; got {value!r}{near}")
+        self.layers = nn.ModuleList(
+            HypAttentionLayer(
+                dim,
+                heads,
+                weights=weights,
+                activation=activation if classes or place + 1 < layers else None,
+                curvature=curvature,
+                learn_curvature=learn_curvature,
+            )
+            for place in range(layers)
+        )
+        self.decoder = nn.Linear(dim, classes) if classes else None
+
+    def matrix(self, data: "Data") -> Tensor:
+        """Return what says who attends to whom: the sparse adjacency, or the graph of each node."""
+        if self.config["scope"] == "neighbours":
+            return super().matrix(data)
+        nodes = int(data.num_nodes or 0)
+        if nodes > ALL_NODES:
+            raise UsageError(
+                f"scope='all' compares all pairs of at most {ALL_NODES} nodes, the graph has {nodes}: "
+                "use scope='neighbours'"
+            )
+        batch = data.batch if "batch" in data else None
+        if batch is None:
+            return torch.zeros(nodes, dtype=torch.int64, device=next(self.parameters()).device)
+        return batch

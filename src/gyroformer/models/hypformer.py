@@ -1,0 +1,190 @@
+r"""Hypformer (Yang et al., 2024): a Transformer and a graph convolution on the hyperboloid."""
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gyroformer.errors import UsageError
+from gyroformer.geometry import hyperboloid
+from gyroformer.models.base import arguments
+from gyroformer.models.stack import LayeredModel, checked_share
+from gyroformer.nn.curvature import NegativeCurvature
+from gyroformer.nn.lorentz import (
+    FocusedAttention,
+    LorentzLinear,
+    mean_of_two,
+    mean_over_neighbours,
+    rescaled,
+)
+from gyroformer.nn.sparse import propagation
+from gyroformer.nn.tangent import activation_named
+from gyroformer.ops.positions import StereographicPositions
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+class Refinement(nn.Module):
+    """What works on the space part alone: layer norm, activation, dropout; nothing if it is the ``end``."""
+
+    def __init__(self, dim: int, activation: str, dropout: float, *, end: bool = False) -> None:
+        super().__init__()
+        self.norm = None if end else nn.LayerNorm(dim)
+        self.activation, self.dropout = activation_named(activation), dropout
+
+    def forward(self, s: Tensor) -> Tensor:
+        """Return the refined space parts ``(N, dim)``."""
+        if self.norm is None:
+            return s
+        return F.dropout(self.activation(self.norm(s)), self.dropout, self.training)
+
+
+class HypformerBlock(nn.Module):
+    """Attention to all nodes, a mean with what was there, and refinement; owns a curvature."""
+
+    def __init__(self, attention: FocusedAttention, refine: Refinement, space: NegativeCurvature) -> None:
+        super().__init__()
+        self.attention, self.refine, self.space = attention, refine, space
+
+    def forward(self, s: Tensor, segment: Tensor | None, count: int) -> Tensor:
+        """Return the space parts ``(N, dim)`` after the block."""
+        k = self.space()
+        return self.refine(mean_of_two(s, self.attention(s, k, segment, count), 0.5, k))
+
+
+class Hypformer(LayeredModel):
+    r"""Linear attention over all nodes beside a graph convolution, both on the hyperboloid.
+
+    With :math:`(t, s)` the coordinates of a point and :math:`\langle s\rangle` the point over the space part s,
+
+    .. math:: \mathrm{HTC}_f(t, s) = \langle f(t, s)\rangle, \qquad \mathrm{HRC}_f(t, s) = \langle f(s)\rangle
+
+    for a linear map f of all coordinates, and for layer norm, activation and dropout, which work on the space part;
+    the time is always computed anew. Between curvatures f is scaled by :math:`\sqrt{\kappa/\kappa'}`. The network is
+
+    .. math:: x^0 &= \mathrm{HRC}(\mathrm{HTC}(\text{features})), \\
+              x^{\ell+1} &= \mathrm{HRC}\bigl(\mathrm{mean}(x^\ell, \mathrm{attention}(x^\ell))\bigr), \\
+              g^{m+1} &= \mathrm{HRC}\bigl(\mathrm{mean}_{\hat A}(\mathrm{HTC}(g^m))\bigr), \qquad g^0 = x^0, \\
+              y &= \mathrm{mean}_w(x^L, g^M), \qquad \mathrm{scores} = V\,(t, s)_y + v,
+
+    with the attention of :class:`~gyroformer.nn.lorentz.FocusedAttention` and Lorentz centroids as means. Time and
+    memory are linear in nodes and edges.
+
+    The paper is silent, or leaves a choice, and ours is: the features are the space part of the first point; the
+    residual is the centroid of both with equal weights; the order is norm, activation, dropout; heads share the
+    space coordinates and their results are joined; the graph branch is a Lorentz linear map and the centroid with
+    the weights of the symmetric :math:`\hat A`; the branches' centroid has a fixed weight w, ``graph_weight``; the
+    classifier is linear in all coordinates; without classes the last block and the last convolution end with their
+    mean, since a layer norm would put all nodes at nearly one distance from the origin; there is no position
+    encoding beside the graph branch.
+
+    Published code departs: its feature map has a temperature, which cancels, as φ grows like its argument and the
+    sums are normalised; small constants are added to the features and the normaliser.
+
+    Args:
+        in_features: width of the node features; 0 for none.
+        dim: width of the space part.
+        heads: number of heads.
+        layers: number of attention blocks.
+        classes: number of classes; None to return points.
+        num_nodes: learned vectors for this many nodes, for a graph without features.
+        dropout: share of values dropped; None for 0.5 with classes, else 0.
+        activation: one of relu, elu, tanh, sigmoid, gelu.
+        power: p of the focused feature map, at least 1.
+        graph_layers: number of graph convolutions; 0 for a Transformer that does not see the edges.
+        graph_weight: weight of the graph branch, from 0 to below 1; the attention has the rest.
+        curvature: of each block, negative.
+        learn_curvature: whether training changes them (the paper's are fixed); they stay negative.
+    """
+
+    name = "hypformer"
+
+    def __init__(
+        self,
+        in_features: int,
+        *,
+        dim: int = 16,
+        heads: int = 1,
+        layers: int = 1,
+        classes: int | None = None,
+        num_nodes: int | None = None,
+        dropout: float | None = None,
+        activation: str = "relu",
+        power: float = 2.0,
+        graph_layers: int = 2,
+        graph_weight: float = 0.8,
+        curvature: float = -1.0,
+        learn_curvature: bool = False,
+    ) -> None:
+        super().__init__(arguments(locals()))
+        if graph_layers < 0:
+            raise UsageError(f"graph_layers must be at least 0, got {graph_layers}")
+        self.graph_weight = checked_share(graph_weight, "graph_weight")
+
+        def refinement(end: bool) -> Refinement:
+            return Refinement(dim, activation, self.dropout, end=end and not classes)
+
+        self.enter = LorentzLinear(self.input.width, dim)
+        self.refine = refinement(False)
+        self.blocks = nn.ModuleList(
+            HypformerBlock(
+                FocusedAttention(dim, heads, power),
+                refinement(place + 1 == layers),
+                NegativeCurvature(1, initial=curvature, learn=learn_curvature),
+            )
+            for place in range(layers)
+        )
+        self.graph_maps = nn.ModuleList(LorentzLinear(dim, dim) for _ in range(graph_layers))
+        self.graph_refine = nn.ModuleList(refinement(m + 1 == graph_layers) for m in range(graph_layers))
+        self.decoder = LorentzLinear(dim, classes) if classes else None
+
+    @property
+    def spaces(self) -> list[Tensor]:
+        """The curvature of each block, ``(1, 1)``."""
+        return [block.space() for block in self.blocks]  # type: ignore[operator]
+
+    @property
+    def curvatures(self) -> Tensor:
+        """The curvatures of the blocks, ``(layers, 1)``."""
+        return torch.cat(self.spaces)
+
+    def prepare(self, data: "Data") -> "Data":
+        """Compute the normalised adjacency matrix once; it is kept as long as ``data.edge_index`` is."""
+        propagation(data, norm="sym", dtype=self.dtype)
+        return data
+
+    def space_part(self, data: "Data", x: Tensor | None = None) -> Tensor:
+        """Return the space coordinates ``(N, dim)`` of the nodes on the last block's hyperboloid."""
+        spaces = self.spaces
+        start = self.refine(self.enter(self.input_vectors(data, x), spaces[0]))
+        batch = data.batch if "batch" in data else None
+        count = 1 if batch is None else int(data.num_graphs)
+        s = start
+        for place, block in enumerate(self.blocks):
+            s = block(rescaled(s, spaces[place - 1], spaces[place]) if place else s, batch, count)
+        if not len(self.graph_maps):
+            return s
+        seen = rescaled(self.convolved(start, data, spaces[0]), spaces[0], spaces[-1])
+        return mean_of_two(s, seen, self.graph_weight, spaces[-1])
+
+    def convolved(self, s: Tensor, data: "Data", k: Tensor) -> Tensor:
+        """Return the space parts ``(N, dim)`` after the graph branch."""
+        matrix = propagation(data, norm="sym", dtype=self.dtype)
+        for linear, refine in zip(self.graph_maps, self.graph_refine, strict=True):
+            s = refine(mean_over_neighbours(linear(s, k), matrix, k))
+        return s
+
+    def positions(self, data: "Data", x: Tensor | None = None) -> StereographicPositions:
+        """Return where the nodes are, in the stereographic model, at equal distances."""
+        k = self.spaces[-1]
+        sine, cosine = hyperboloid.to_half_angle(hyperboloid.from_space(self.space_part(data, x), k=k), k=k)
+        return StereographicPositions(sine.unsqueeze(1), cosine.unsqueeze(1), k)
+
+    def scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
+        """Return class scores ``(N, classes)``."""
+        if self.decoder is None:
+            raise UsageError("the model was built without classes: it gives positions, not scores")
+        scores: Tensor = self.decoder(self.space_part(data, x), self.spaces[-1])
+        return scores

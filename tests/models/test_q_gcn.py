@@ -1,0 +1,132 @@
+from functools import partial
+
+import graph_model_checks as checks
+import pytest
+import torch
+import torch.nn.functional as F
+from graph_model_checks import dense_adjacency, small_graph
+
+from gyroformer.errors import UsageError
+from gyroformer.geometry import hyperboloid
+from gyroformer.geometry import pseudo_hyperboloid as quadric
+from gyroformer.models import get_model
+from gyroformer.models.q_gcn import QGCN
+from gyroformer.ops.positions import StereographicPositions
+from gyroformer.ops.pseudo_positions import PseudoHyperboloidPositions
+
+TIMES = [1, 8, 16]
+
+
+def test_it_is_known_by_its_name():
+    assert get_model("q-gcn").build is QGCN
+
+
+def made(data, **options):
+    torch.manual_seed(0)
+    model = QGCN(data.x.size(1), dropout=0.0, **options).double()
+    for layer in model.layers:
+        torch.nn.init.normal_(layer.bias, std=0.5)
+    return model
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("time", TIMES)
+def test_it_is_what_the_paper_writes(time, skip):
+    data = small_graph(dtype=torch.float64)
+    model = made(data, classes=4, time_dim=time, skip=skip, curvature=-0.8)
+    beta, a, u = 1 / model.output_curvature.item(), dense_adjacency(data), data.x
+    for place, layer in enumerate(model.layers):
+        h = quadric.expmap0((layer.linear if place else model.features.linear)(u), beta=beta, time=time)
+        h = quadric.logmap0(quadric.translate(h, layer.bias, beta=beta, time=time), beta=beta, time=time)
+        u = F.relu(a @ h)
+        u = (u + h) / 2 if skip else u
+    torch.testing.assert_close(model(data), model.decoder(u), rtol=1e-9, atol=1e-9)
+    x = quadric.expmap0(u, beta=beta, time=time)
+    expected = quadric.squared_dist(x[:, None], x, beta=beta, time=time)
+    rows = model.positions(data).squared_dist_rows(torch.arange(12))
+    torch.testing.assert_close(rows, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_one_time_coordinate_is_hyperbolic():
+    data = small_graph(dtype=torch.float64)
+    model = made(data, time_dim=1, curvature=-0.6)
+    positions = model.positions(data)
+    assert isinstance(positions, StereographicPositions)
+    k = model.output_curvature.item()
+    torch.testing.assert_close(positions.k, model.output_curvature)
+    a, u = dense_adjacency(data), data.x
+    for place, layer in enumerate(model.layers):
+        u = a @ ((layer.linear if place else model.features.linear)(u) + layer.bias)
+        u = u if place else F.relu(u)
+    x = hyperboloid.from_space(u, k=k)
+    rows = positions.squared_dist_rows(torch.arange(12))
+    torch.testing.assert_close(rows, hyperboloid.squared_dist(x[:, None], x, k=k))
+    # and a metric: no way is longer than one with a stop
+    away = rows.sqrt()
+    assert (away[:, None] <= away[:, :, None] + away + 1e-9).all()
+
+
+def test_one_time_coordinate_scores_as_a_flat_network_does():
+    data = small_graph(dtype=torch.float64)
+    model = made(data, classes=4, time_dim=1)
+    a, u = dense_adjacency(data), data.x
+    for place, layer in enumerate(model.layers):
+        u = F.relu(a @ ((layer.linear if place else model.features.linear)(u) + layer.bias))
+    torch.testing.assert_close(model(data), model.decoder(u))
+
+
+def test_without_space_coordinates_it_is_a_sphere():
+    data = small_graph(dtype=torch.float64)
+    model = made(data, time_dim=16, curvature=-0.5)
+    positions = model.positions(data)
+    radius = (-1 / model.output_curvature).sqrt().item()
+    x = positions.x / radius
+    torch.testing.assert_close(x.norm(dim=1), torch.ones(12, dtype=torch.float64))
+    cosine = (x @ x.mT).fill_diagonal_(1).clamp(-1, 1)
+    torch.testing.assert_close(
+        positions.squared_dist_rows(torch.arange(12)), (radius * cosine.acos()).square(), rtol=1e-6, atol=1e-9
+    )
+
+
+def test_curvatures_stay_negative_and_are_those_of_the_quadric():
+    model = QGCN(3, layers=2, curvature=-0.25)
+    torch.testing.assert_close(model.curvatures, torch.full((2, 1), -0.25))
+    with torch.no_grad():
+        for layer in model.layers:
+            layer.space.curvature.fill_(3.0)
+    assert (model.curvatures < 0).all()
+    positions = model.positions(small_graph())
+    assert isinstance(positions, PseudoHyperboloidPositions)
+    assert positions.time == 8
+    assert quadric.on_manifold(positions.x, beta=1 / model.output_curvature, time=8).all()
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_what_holds_for_every_model(time, tmp_path):
+    build = partial(QGCN, time_dim=time)
+    checks.check_equivariance(build)
+    checks.check_batch(build)
+    checks.check_save_and_load(build, tmp_path / "model")
+
+
+@pytest.mark.parametrize(("time", "steps"), [(1, 100), (8, 100), (16, 500)])
+def test_training_in_single_precision_stays_finite(time, steps):
+    # the default, 8, goes through 500 steps with every other model
+    model = checks.check_training(partial(QGCN, time_dim=time, dropout=0.0), steps=steps)
+    assert (model.curvatures < 0).all()
+
+
+@pytest.mark.parametrize("time", [8, 16])
+def test_the_curvature_gradient_is_exact(time):
+    data = small_graph(dtype=torch.float64)
+    checks.check_curvature_gradient(made(data, classes=4, time_dim=time, activation="tanh"), data)
+
+
+@pytest.mark.parametrize("options", [{"time_dim": 0}, {"time_dim": 17}, {"dim": 1}])
+def test_impossible_sizes_are_refused(options):
+    with pytest.raises(UsageError, match="must be"):
+        QGCN(3, **options)
+    with pytest.raises(UsageError, match="activation"):
+        QGCN(3, layers=1, activation="rulu")
+    with pytest.raises(UsageError, match="negative"):
+        QGCN(3, curvature=1.0)
