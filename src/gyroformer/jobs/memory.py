@@ -8,9 +8,11 @@ from gyroformer.models import get_model
 
 #: bytes of torch, torch_geometric and scipy in memory before any graph, measured
 INTERPRETER = 450e6
-#: values that a layer keeps for the backward pass, and its workspace, in multiples of tokens times width: attention
-#: keeps queries, keys, values and their sums, the residuals and norms their inputs, the feed-forward part its inner row
-KEPT_PER_LAYER = 24
+#: values kept for the backward pass in multiples of the width, measured as peaks of whole runs: for each token in each
+#: layer (attention keeps queries, keys, values and sums, residuals and norms their inputs), and for each node in the loss
+KEPT_PER_TOKEN, KEPT_PER_NODE = 16, 24
+#: copies of the features while they are mixed: as read, as rescaled, two steps of mixing, the result
+FEATURE_COPIES = 5
 #: copies of every parameter: weights, gradient, two moments of Adam, the best state, a good state with its moments
 COPIES = 8
 
@@ -28,9 +30,9 @@ def estimate(plan: Plan) -> dict[str, float]:
     parts = {
         "libraries": INTERPRETER,
         "graph": 16.0 * edges * 2,
-        "features": 2.0 * size * (data.x.numel() if data.x is not None else 0),
+        "features": float(FEATURE_COPIES) * size * (data.x.numel() if data.x is not None else 0),
         "parameters": float(COPIES * size * sum(p.numel() for p in model.parameters())),
-        "layers": float(KEPT_PER_LAYER * size * tokens * width * (layers + 1)),
+        "layers": float(size * width * (KEPT_PER_TOKEN * tokens * (layers + 1) + KEPT_PER_NODE * nodes)),
     }
     return parts | {"total": sum(parts.values())}
 
