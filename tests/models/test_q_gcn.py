@@ -23,7 +23,7 @@ def test_it_is_known_by_its_name():
 
 def made(data, **options):
     torch.manual_seed(0)
-    model = QGCN(data.x.size(1), dropout=0.0, **options).double()
+    model = QGCN(data.x.size(1), dropout=0.0, layers=2, **options).double()
     for layer in model.layers:
         torch.nn.init.normal_(layer.bias, std=0.5)
     return model

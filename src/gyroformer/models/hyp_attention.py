@@ -146,7 +146,7 @@ class HypAttention(TangentStack):
     Published code departs: there is none by the authors that we know of. Not specified, here: β is the softplus
     of a parameter and starts at 1; a negative radius goes the other way; there is no residual and no feed-forward
     part, since a layer takes the place of a graph convolution; σ is an ELU, for a ReLU may leave a head nothing to
-    read a direction from (Cora: 62 % with it, 76 % without); without classes the last layer has no σ.
+    read a direction from, and scores much worse; without classes the last layer has no σ.
 
     Args:
         in_features: width of the node features; 0 for none.
@@ -172,7 +172,7 @@ class HypAttention(TangentStack):
         *,
         dim: int = 16,
         heads: int = 4,
-        layers: int = 2,
+        layers: int = 1,
         classes: int | None = None,
         num_nodes: int | None = None,
         dropout: float | None = None,

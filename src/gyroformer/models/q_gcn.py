@@ -96,7 +96,7 @@ class QGCN(TangentStack):
     Args:
         in_features: width of the node features; 0 for none.
         dim: number of coordinates, t + s; tangent vectors have one less.
-        layers: number of layers; the scores' linear map comes on top.
+        layers: number of layers; the scores' linear map comes on top (the paper's frame counts it: 2 there is 1 here).
         classes: number of classes; None to return points.
         num_nodes: learned vectors for this many nodes, for a graph without features.
         dropout: share of values dropped before each linear map; None for 0.5 with classes, else 0.
@@ -114,7 +114,7 @@ class QGCN(TangentStack):
         in_features: int,
         *,
         dim: int = 16,
-        layers: int = 2,
+        layers: int = 1,
         classes: int | None = None,
         num_nodes: int | None = None,
         dropout: float | None = None,
