@@ -24,7 +24,7 @@ def test_it_is_known_by_its_name():
 
 def made(data, **options):
     torch.manual_seed(0)
-    model = HypAttention(data.x.size(1), dropout=0.0, **options).double()
+    model = HypAttention(data.x.size(1), dropout=0.0, layers=2, **options).double()
     for layer in model.layers:
         torch.nn.init.normal_(layer.sharpness)
         if layer.threshold is not None:
