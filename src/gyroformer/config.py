@@ -3,7 +3,7 @@
 import dataclasses as dc
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from gyroformer.errors import UsageError, did_you_mean
@@ -48,10 +48,12 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Raise if ``value`` is none of ``choices``."""
     if value not in choices:
-        raise UsageError(f"{name} must be one of {', '.join(map(str, choices))}; got {value!r}")
+        known = [str(choice) for choice in choices]
+        near = did_you_mean(str(value), known)
+        raise UsageError(f"{name} must be one of {', '.join(known)}; got {value!r}{near}")
 
 
 def _checked(hint: Any, value: Any, where: str) -> Any:

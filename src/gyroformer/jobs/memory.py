@@ -8,8 +8,8 @@ from gyroformer.models import get_model
 
 #: bytes of torch, torch_geometric and scipy in memory before any graph, measured
 INTERPRETER = 450e6
-#: values kept for the backward pass in multiples of the width, measured as peaks of whole runs: for each token in each
-#: layer (attention keeps queries, keys, values and sums, residuals and norms their inputs), and for each node in the loss
+#: values kept for the backward pass in multiples of the width, measured as peaks of whole runs: for each token in
+#: each layer (attention keeps queries, keys, values and sums, the rest its inputs), and for each node in the loss
 KEPT_PER_TOKEN, KEPT_PER_NODE = 16, 24
 #: copies of the features while they are mixed: as read, as rescaled, two steps of mixing, the result
 FEATURE_COPIES = 5

@@ -3,7 +3,7 @@ r"""HGCN (Chami, Ying, Ré and Leskovec, 2019): graph convolution in hyperbolic 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gyroformer.errors import UsageError, did_you_mean
+from gyroformer.config import check_choice
 from gyroformer.models.base import arguments
 from gyroformer.models.tangent_stack import CurvedLayer, TangentStack
 from gyroformer.nn.curvature import NegativeCurvature
@@ -172,11 +172,3 @@ class HGCN(TangentStack):
             for place in range(layers)
         )
         self.decoder = nn.Linear(dim, classes) if classes else None
-
-
-def check_choice(name: str, value: str, known: list[str]) -> None:
-    """Raise unless ``value`` is one of ``known``."""
-    if value not in known:
-        raise UsageError(
-            f"{name} must be one of {', '.join(known)}; got {value!r}{did_you_mean(value, known)}"
-        )

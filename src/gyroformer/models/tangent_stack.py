@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from gyroformer.errors import UsageError
 from gyroformer.graphs.hops import Norm
 from gyroformer.models.base import GraphModel
+from gyroformer.models.stack import checked_share
 from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.nn.features import NodeFeatures
 from gyroformer.nn.sparse import propagation
@@ -51,9 +52,8 @@ class TangentStack(GraphModel):
         if config["layers"] < 1:
             raise UsageError(f"layers must be at least 1, got {config['layers']}")
         given = config["dropout"]
-        self.dropout = float((0.5 if config["classes"] else 0.0) if given is None else given)
-        if not 0 <= self.dropout < 1:
-            raise UsageError(f"dropout must be at least 0 and less than 1, got {given}")
+        usual = 0.5 if config["classes"] else 0.0
+        self.dropout = checked_share(usual if given is None else given, "dropout")
         self.features = NodeFeatures(
             config["in_features"], self.width, num_nodes=config["num_nodes"], bias=False
         )
