@@ -11,7 +11,7 @@ from gyroformer.graphs.hops import Norm
 from gyroformer.models.base import GraphModel
 from gyroformer.models.stack import checked_share
 from gyroformer.nn.curvature import HeadCurvature
-from gyroformer.nn.features import NodeFeatures
+from gyroformer.nn.features import NodeFeatures, unit_std
 from gyroformer.nn.sparse import propagation
 from gyroformer.ops.positions import Positions, StereographicPositions
 
@@ -54,15 +54,16 @@ class TangentStack(GraphModel):
         given = config["dropout"]
         usual = 0.5 if config["classes"] else 0.0
         self.dropout = checked_share(usual if given is None else given, "dropout")
+        # learned points start about 1/√|k| from the origin, where curvature can be felt in both directions
         self.features = NodeFeatures(
-            config["in_features"], self.width, num_nodes=config["num_nodes"], bias=False
+            config["in_features"],
+            self.width,
+            num_nodes=config["num_nodes"],
+            bias=False,
+            std=unit_std(self.width),
         )
         if self.features.linear is not None:
             nn.init.xavier_uniform_(self.features.linear.weight)
-        if self.features.table is not None:
-            # points then start about 1/√|k| from the origin, where curvature can be felt in both directions;
-            # vectors of length √dim would start at the edge of the ball
-            nn.init.normal_(self.features.table.weight, std=self.width**-0.5)
 
     @property
     def width(self) -> int:

@@ -19,6 +19,7 @@ class NodeFeatures(nn.Module):
         num_nodes: number of nodes with a learned vector, when there are no features.
         bias: whether the linear map adds a vector.
         dropout: share of the features dropped in training.
+        std: deviation with which learned vectors start; None: as a linear map of one-hot features would.
     """
 
     def __init__(
@@ -29,13 +30,14 @@ class NodeFeatures(nn.Module):
         num_nodes: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
+        std: float | None = None,
     ) -> None:
         super().__init__()
         if not 0 <= dropout < 1:
             raise UsageError(f"the dropout of features must be at least 0 and below 1, got {dropout}")
         self.dropout = dropout
         self.linear = nn.Linear(in_features, width, bias=bias) if in_features else None
-        self.table = None if in_features else node_table(num_nodes, width)
+        self.table = None if in_features else node_table(num_nodes, width, std)
 
     def forward(self, nodes: int, x: Tensor | None) -> Tensor:
         """Return ``(nodes, width)`` from the features ``x (nodes, in_features)``, or from the table."""
@@ -57,7 +59,7 @@ class NodeInput(nn.Module):
 
     def __init__(self, in_features: int, width: int, *, num_nodes: int | None = None) -> None:
         super().__init__()
-        self.table = None if in_features else node_table(num_nodes, width)
+        self.table = None if in_features else node_table(num_nodes, width, unit_std(width))
         #: width of the result
         self.width = in_features or width
 
@@ -68,17 +70,26 @@ class NodeInput(nn.Module):
         return checked_features(nodes, self.width, x)
 
 
-def node_table(num_nodes: int | None, width: int) -> nn.Embedding:
+def node_table(num_nodes: int | None, width: int, std: float | None = None) -> nn.Embedding:
     """Return learned vectors for the nodes of a graph without features.
 
-    They start as a linear map of one-hot features would: vectors of normal size would start a hyperbolic space far
-    from its origin, where the curvature's gradient points the wrong way.
+    With ``std=None`` they start as a linear map of one-hot features would: behind a Transformer's layer norm vectors
+    of normal size would start a hyperbolic space far from its origin, where the curvature's gradient points the
+    wrong way.
     """
     if not num_nodes:
         raise UsageError("a model needs node features (in_features) or learned vectors (num_nodes)")
     table = nn.Embedding(num_nodes, width)
-    nn.init.uniform_(table.weight, -(num_nodes**-0.5), num_nodes**-0.5)
+    if std is None:
+        nn.init.uniform_(table.weight, -(num_nodes**-0.5), num_nodes**-0.5)
+    else:
+        nn.init.normal_(table.weight, std=std)
     return table
+
+
+def unit_std(width: int) -> float:
+    """Return the deviation that gives vectors of about length 1: what graph networks, which average, start with."""
+    return float(width**-0.5)
 
 
 def table_rows(table: nn.Embedding, nodes: int) -> Tensor:
