@@ -58,6 +58,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, help="instead of the recipe's")
     parser.add_argument("--recipe", help="instead of the usual one")
     parser.add_argument("--split", help="instead of the recipe's, for classify")
+    parser.add_argument("--negatives", type=int, help="sampled instead of all, for embed")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--runs", type=Path, default=Path("runs/table"), help="folder of the runs")
     parser.add_argument("--csv", type=Path, required=True)
@@ -76,6 +77,9 @@ def one(options: argparse.Namespace, graph: str, model: str) -> list[dict[str, o
     if options.split:
         values["objective"] = {"split": options.split}
         parts.append(options.split)
+    if options.negatives:
+        values["objective"] = {"negatives": options.negatives}
+        parts.append(f"{options.negatives}-negatives")
     if options.recipe:
         parts.append(options.recipe)
     job = make_job(options.task, recipe=options.recipe, dataset=graph, **values)
