@@ -10,6 +10,8 @@ from small_graphs import labelled_graph, write_tree
 from typer.testing import CliRunner
 
 from gyroformer.cli.app import app
+from gyroformer.cli.job_options import MODEL_NAMES
+from gyroformer.models import MODELS
 from gyroformer.train import verify_run
 
 RUN_FILES = {
@@ -47,6 +49,10 @@ def friends(tmp_path):
     labels = "".join(f"v{i},{names[y]}\n" for i, y in enumerate(data.y.tolist()) if i % 9)
     (tmp_path / "y.csv").write_text("id,label\n" + labels)
     return tmp_path / "edges.csv", tmp_path / "x.csv", tmp_path / "y.csv"
+
+
+def test_help_names_every_model():
+    assert list(MODEL_NAMES) == list(MODELS)
 
 
 def test_embed_writes_a_run_and_prints_one_object(tree, tmp_path):

@@ -14,6 +14,11 @@ from gyroformer.cli.options import Json, Seed, Threads
 from gyroformer.errors import UsageError
 
 MODEL, FEATURES, TRAINING, RUN = "Model", "Features", "Training", "Run"
+#: the keys of gyroformer.models.MODELS, written out because importing that takes seconds and --help must not
+MODEL_NAMES = (
+    *("fpst", "tokengt", "mlp", "gcn", "gat", "sage", "sgc", "hgcn", "hgnn", "hat", "kappa-gcn", "q-gcn"),
+    *("gil", "fmgnn", "hyp-attention", "hypformer"),
+)
 
 
 def _option(text: str, panel: str, *names: str, **more: Any) -> Any:
@@ -24,7 +29,7 @@ def _option(text: str, panel: str, *names: str, **more: Any) -> Any:
 class JobOptions:
     """What the user typed; None stands for the recipe's or the model's own value."""
 
-    model: Annotated[str, _option("The model (default: fpst); see gyroformer models.", MODEL)] = "fpst"
+    model: Annotated[str, _option(f"One of {', '.join(MODEL_NAMES)} (default: fpst).", MODEL)] = "fpst"
     dim: Annotated[int | None, _option("Width, all heads together (16).", MODEL, min=1)] = None
     heads: Annotated[int | None, _option("Number of heads or components (2).", MODEL, min=1)] = None
     layers: Annotated[int | None, _option("Number of layers (1).", MODEL, min=1)] = None
