@@ -1,15 +1,18 @@
 """Run jobs over graphs, models and seeds with their recipes, and write every run as a row of a CSV file.
 
-A run that is finished is not run again, so the command continues where it was stopped:
+A run that is finished is not run again, so the command continues where it was stopped; rows of other graphs,
+models and seeds stay in the file:
 
     python scripts/run_table.py classify --graphs cora texas --models fpst tokengt --seeds 10 --csv results/classify.csv
 """
 
 import argparse
 import csv
+import io
 import json
 import logging
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -92,16 +95,29 @@ def one(options: argparse.Namespace, graph: str, model: str) -> list[dict[str, o
 
 
 def write(path: Path, task: str, rows: list[dict[str, object]]) -> None:
-    import io
-
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
+    """Put the rows into the file, in the place of earlier rows of the same graph, model and seed."""
     names = (*COLUMNS[:3], *FIGURES[task], *COLUMNS[3:])
-    table.writerow(names)
+    table = {key(row): row for row in earlier(path)}
     for row in rows:
-        table.writerow([cell(row.get(name)) for name in names])
+        cells = {name: cell(row.get(name)) for name in names}
+        table[key(cells)] = cells
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table.values())
     path.parent.mkdir(parents=True, exist_ok=True)
     write_durably(path, text.getvalue().encode())
+
+
+def earlier(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def key(row: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in COLUMNS[:3])
 
 
 def cell(value: object) -> object:
