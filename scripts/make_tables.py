@@ -38,8 +38,9 @@ def worst(some: list[Cell], what: str) -> str:
     return f"{max(value for cell in some if (value := getattr(cell, what)) == value):.0e}"
 
 
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+def markdown(head: list[str], rows: list[list[str]], *, text: int = 1) -> str:
+    """Return a table whose first ``text`` columns are words, the rest numbers."""
+    lines = [head, ["---"] * text + ["---:"] * (len(head) - text), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -180,7 +181,7 @@ def link() -> str:
         some = [row for row in found if row["graph"] == graph]
         figures = [spread(some, figure) for figure in ("test_auc", "test_ap", "val_auc")]
         rows.append([graph, some[0]["recipe"], str(len(some)), *figures])
-    return markdown(["graph", "recipe", "runs", "test AUC", "test AP", "validation AUC"], rows)
+    return markdown(["graph", "recipe", "runs", "test AUC", "test AP", "validation AUC"], rows, text=2)
 
 
 def models() -> str:
@@ -190,7 +191,7 @@ def models() -> str:
     for name, spec in MODELS.items():
         sides = [[row for row in found if row["model"] == name] for found in (cora, web)]
         rows.append([f"`{name}`", spec.about, spread(sides[0], "test_f1"), spread(sides[1], "map")])
-    return markdown(["model", "what it is", "Cora, test F1", "Web-Edu, mAP"], rows)
+    return markdown(["model", "what it is", "Cora, test F1", "Web-Edu, mAP"], rows, text=2)
 
 
 def pairs() -> str:
