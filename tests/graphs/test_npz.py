@@ -84,7 +84,7 @@ def test_parts_with_prefixes(save):
             {"edge_index": EDGES, "x": np.array([[1.0, 2], [3, np.nan], [1, 1], [1, 1]])},
             "row 1, column 1 is nan",
         ),
-        ({"edge_index": EDGES, "y": np.array([0, 1, -1, 0])}, "label of row 2 is -1"),
+        ({"edge_index": EDGES, "y": np.array([0, 1, -2, 0])}, "label of row 2 is -2"),
         ({"edge_index": EDGES, "x": np.ones((4, 2)), "y": np.ones(5)}, "labels must be 4"),
         ({"edge_index": EDGES, "ids": np.array([1, 2, 2, 3])}, "repeated"),
         ({"edge_index": EDGES, "ids": np.ones((4, 2))}, "ids must be one row"),
