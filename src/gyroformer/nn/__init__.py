@@ -7,11 +7,9 @@ them costs one logarithm and one exponential in all.
 
 from gyroformer.nn import functional
 from gyroformer.nn.attention import StereographicAttention
-from gyroformer.nn.block import StereographicBlock
-from gyroformer.nn.linear import StereographicActivation, StereographicLinear
+from gyroformer.nn.linear import StereographicActivation, StereographicLayerNorm, StereographicLinear
 from gyroformer.nn.logits import StereographicLogits
-from gyroformer.nn.norm import StereographicLayerNorm
-from gyroformer.nn.transformer import StereographicTransformer
+from gyroformer.nn.transformer import StereographicBlock, StereographicTransformer
 
 __all__ = [
     "StereographicActivation",

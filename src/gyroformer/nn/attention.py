@@ -1,17 +1,26 @@
-"""Multi-head attention between points."""
-
-from collections.abc import Sequence
+"""Multi-head attention between points, and between vectors of a flat space."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gyroformer.errors import UsageError
 from gyroformer.geometry import expmap0, logmap0
-from gyroformer.nn.curvature import head_width
+from gyroformer.nn.curvature import PointLayer
 from gyroformer.nn.functional import check_mask
-from gyroformer.nn.tangent import PointLayer, TangentLinear
-from gyroformer.ops.attention import KINDS
+from gyroformer.nn.tangent import TangentLinear
+from gyroformer.ops.attention import attend, ragged_linear_attention
 from gyroformer.ops.blockwise import tangent_attention
+from gyroformer.options import FromOptions, takes
+from gyroformer.options.layers import AttentionOptions, FlatAttentionOptions
+
+
+def _maps(options: FlatAttentionOptions) -> tuple[TangentLinear, TangentLinear]:
+    """Return the map to queries, keys and values, and the map that joins the heads."""
+    dim, bias, dropout = options.dim, options.bias, options.weight_dropout
+    return (
+        TangentLinear(dim, 3 * dim, bias=bias, weight_dropout=dropout),
+        TangentLinear(dim, dim, bias=bias, weight_dropout=dropout),
+    )
 
 
 class StereographicAttention(PointLayer):
@@ -20,39 +29,13 @@ class StereographicAttention(PointLayer):
     Values are points :math:`V = \exp_0(W^V \log_0 x)`; queries and keys are tangent vectors at them, transported
     to the origin for the score, :math:`\tilde Q = (\lambda_V/2)\,W^Q\log_0 x`. Each head averages the lifted values
     in its own space; an output map then joins the heads.
-
-    Args:
-        dim: width, all heads together.
-        heads: number of heads.
-        kind: ``"linear"`` (feature map ELU + 1, linear in the number of tokens) or ``"softmax"``.
-        bias: whether the maps have a bias.
-        weight_dropout: share of weights set to zero in each training step.
-        curvature: initial value, one for all heads or one for each.
-        learn_curvature: whether training changes the curvatures.
-        share_curvature: one curvature for all heads.
     """
 
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        *,
-        kind: str = "linear",
-        bias: bool = True,
-        weight_dropout: float = 0.0,
-        curvature: float | Sequence[float] = 0.0,
-        learn_curvature: bool = True,
-        share_curvature: bool = False,
-    ) -> None:
-        super().__init__(
-            heads, curvature=curvature, learn_curvature=learn_curvature, share_curvature=share_curvature
-        )
-        if kind not in KINDS:
-            raise UsageError(f"attention must be one of {', '.join(KINDS)}; got {kind!r}")
-        head_width(dim, heads)
-        self.kind = kind
-        self.qkv = TangentLinear(dim, 3 * dim, bias=bias, weight_dropout=weight_dropout)
-        self.out = TangentLinear(dim, dim, bias=bias, weight_dropout=weight_dropout)
+    @takes(AttentionOptions)
+    def __init__(self, options: AttentionOptions) -> None:
+        super().__init__(options.heads, options)
+        self.kind = options.kind
+        self.qkv, self.out = _maps(options)
 
     def tangent(
         self, u: Tensor, mask: Tensor | None = None, segment: Tensor | None = None, count: int | None = None
@@ -73,3 +56,30 @@ class StereographicAttention(PointLayer):
         u = self.tangent(logmap0(x, k=k).flatten(-2), mask).unflatten(-1, (self.heads, -1))
         points = expmap0(u, k=k)
         return points if mask is None else torch.where(mask[..., None, None], points, 0.0)
+
+
+class FlatAttention(FromOptions, nn.Module):
+    """Multi-head attention of vectors, ``"softmax"`` or ``"linear"`` (feature map ELU + 1)."""
+
+    @takes(FlatAttentionOptions)
+    def __init__(self, options: FlatAttentionOptions) -> None:
+        super().__init__()
+        self.kind, self.heads = options.kind, options.heads
+        self.qkv, self.out = _maps(options)
+
+    def tangent(
+        self, u: Tensor, mask: Tensor | None = None, segment: Tensor | None = None, count: int | None = None
+    ) -> Tensor:
+        """Return ``(B, N, dim)`` for ``(B, N, dim)``."""
+        query, key, value = self.qkv(u).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        if self.kind == "softmax":
+            mixed = attend(query, key, value, kind="softmax", mask=mask)
+        else:
+            counted = torch.cat((value, torch.ones_like(value[..., :1])), dim=-1)
+            if segment is None:
+                sums = attend(query, key, counted, kind="linear", mask=mask)
+            else:
+                assert count is not None
+                sums = ragged_linear_attention(query[0], key[0], counted[0], segment, count).unsqueeze(0)
+            mixed = sums[..., :-1] / sums[..., -1:]
+        return self.out(mixed.transpose(1, 2).flatten(-2))

@@ -1,13 +1,18 @@
-"""The curvatures of a layer: one for each head, signed and unconstrained, or kept negative."""
+"""The curvatures of a layer, one for each head, and the layers and biases of points that own or use them."""
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gyroformer.errors import UsageError
+from gyroformer.geometry import expmap0, logmap0
+from gyroformer.ops.lifted import sine_cosine, translate_hyperbolic
+from gyroformer.options import FromOptions
+from gyroformer.options.layers import CurvatureOptions
 
 
 class HeadCurvature(nn.Module):
@@ -35,6 +40,12 @@ class HeadCurvature(nn.Module):
             raise UsageError(f"heads that share a curvature need one initial value, got {values}")
         self.heads = heads
         self.curvature = nn.Parameter(torch.tensor(values[:1] if shared else values), requires_grad=learn)
+
+    @classmethod
+    def from_options(cls, heads: int, options: CurvatureOptions) -> "HeadCurvature":
+        """Return the curvatures of one layer of ``heads`` heads."""
+        initial: Any = options.curvature
+        return cls(heads, initial=initial, learn=options.learn_curvature, shared=options.share_curvature)
 
     def forward(self) -> Tensor:
         """Return the curvatures as ``(H, 1)``, broadcasting over points ``(..., H, d)``."""
@@ -71,8 +82,50 @@ class NegativeCurvature(HeadCurvature):
         return -F.softplus(super().forward())
 
 
-def head_width(dim: int, heads: int, name: str = "dim") -> int:
-    """Return ``dim / heads``, or raise if the heads do not divide it."""
-    if dim < 1 or dim % heads:
-        raise UsageError(f"{name} must be a positive multiple of heads, got {name}={dim} and heads={heads}")
-    return dim // heads
+class PointLayer(FromOptions, nn.Module):
+    r"""A layer :math:`\exp_0 \circ f \circ \log_0` on a product of spaces; subclasses define f as ``tangent``."""
+
+    def __init__(self, heads: int, options: CurvatureOptions) -> None:
+        super().__init__()
+        self.space = HeadCurvature.from_options(heads, options)
+
+    @property
+    def heads(self) -> int:
+        """Number of heads, the factors of the product."""
+        return self.space.heads
+
+    @property
+    def curvature(self) -> Tensor:
+        """The curvatures, ``(heads,)``."""
+        return self.space().squeeze(-1)
+
+    def tangent(self, u: Tensor) -> Tensor:
+        """Return f of tangent vectors at the origin, the heads joined: ``(..., dim)`` to ``(..., dim_out)``."""
+        raise NotImplementedError
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return f of points ``(..., heads, d)`` as points ``(..., heads, d_out)``."""
+        if x.dim() < 2 or x.size(-2) != self.heads:
+            raise UsageError(f"points must have the shape (..., {self.heads}, d); got {tuple(x.shape)}")
+        k = self.space()
+        return expmap0(self.tangent(logmap0(x, k=k).flatten(-2)).unflatten(-1, (self.heads, -1)), k=k)
+
+
+class MobiusBias(nn.Module):
+    r"""A learned translation, :math:`x \oplus_\kappa \exp_0(b)`, of points kept as tangent vectors at the origin.
+
+    It is the same point as :math:`\exp_x` of b transported from the origin to x, and x + b at k = 0.
+
+    Args:
+        heads: number of heads.
+        width: width of a head.
+    """
+
+    def __init__(self, heads: int, width: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(heads, width))
+
+    def forward(self, u: Tensor, k: Tensor, scale: float = 1.0) -> Tensor:
+        """Return the translated tangent vectors ``(..., heads, d)``, in units of ``scale``; ``k (heads, 1)``."""
+        bias = sine_cosine(scale * self.bias, k)
+        return translate_hyperbolic(sine_cosine(scale * u, k), *bias, k) / scale

@@ -1,45 +1,25 @@
-"""Linear maps and activations of points."""
+"""Linear maps, activations and normalisation of points."""
 
-from collections.abc import Sequence
+from torch import Tensor, nn
 
-from torch import Tensor
-
-from gyroformer.nn.curvature import head_width
-from gyroformer.nn.tangent import PointLayer, TangentLinear, activation_named
+from gyroformer.nn.curvature import PointLayer
+from gyroformer.nn.tangent import ACTIVATIONS, TangentLinear
+from gyroformer.options import takes
+from gyroformer.options.layers import ActivationOptions, LayerNormOptions, LinearOptions
 
 
 class StereographicLinear(PointLayer):
-    r"""The stereographic linear layer, :math:`\exp_0(W \log_0 x + b)`; it mixes the heads.
+    r"""The stereographic linear layer, :math:`\exp_0(W \log_0 x + b)`; it mixes the heads."""
 
-    Args:
-        in_features: width of the input, all heads together.
-        out_features: width of the output.
-        heads: number of heads.
-        bias: whether to add a bias in the tangent space.
-        weight_dropout: share of weights set to zero in each training step.
-        curvature: initial value, one for all heads or one for each.
-        learn_curvature: whether training changes the curvatures.
-        share_curvature: one curvature for all heads.
-    """
-
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        heads: int = 1,
-        bias: bool = True,
-        weight_dropout: float = 0.0,
-        curvature: float | Sequence[float] = 0.0,
-        learn_curvature: bool = True,
-        share_curvature: bool = False,
-    ) -> None:
-        super().__init__(
-            heads, curvature=curvature, learn_curvature=learn_curvature, share_curvature=share_curvature
+    @takes(LinearOptions)
+    def __init__(self, options: LinearOptions) -> None:
+        super().__init__(options.heads, options)
+        self.linear = TangentLinear(
+            options.in_features,
+            options.out_features,
+            bias=options.bias,
+            weight_dropout=options.weight_dropout,
         )
-        head_width(in_features, heads, "in_features")
-        head_width(out_features, heads, "out_features")
-        self.linear = TangentLinear(in_features, out_features, bias=bias, weight_dropout=weight_dropout)
 
     def tangent(self, u: Tensor) -> Tensor:
         """Return the linear map of tangent vectors."""
@@ -47,30 +27,26 @@ class StereographicLinear(PointLayer):
 
 
 class StereographicActivation(PointLayer):
-    r"""An activation of points, :math:`\exp_0(f(\log_0 x))`.
+    r"""An activation of points, :math:`\exp_0(f(\log_0 x))`."""
 
-    Args:
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-        heads: number of heads.
-        curvature: initial value, one for all heads or one for each.
-        learn_curvature: whether training changes the curvatures.
-        share_curvature: one curvature for all heads.
-    """
-
-    def __init__(
-        self,
-        activation: str = "relu",
-        *,
-        heads: int = 1,
-        curvature: float | Sequence[float] = 0.0,
-        learn_curvature: bool = True,
-        share_curvature: bool = False,
-    ) -> None:
-        super().__init__(
-            heads, curvature=curvature, learn_curvature=learn_curvature, share_curvature=share_curvature
-        )
-        self.activation = activation_named(activation)
+    @takes(ActivationOptions)
+    def __init__(self, options: ActivationOptions) -> None:
+        super().__init__(options.heads, options)
+        self.activation = ACTIVATIONS[options.activation]
 
     def tangent(self, u: Tensor) -> Tensor:
         """Return the activation of tangent vectors."""
         return self.activation(u)
+
+
+class StereographicLayerNorm(PointLayer):
+    r"""Layer normalisation, :math:`\exp_0(\mathrm{LN}(\log_0 x))`, over the joined tangent vector of all heads."""
+
+    @takes(LayerNormOptions)
+    def __init__(self, options: LayerNormOptions) -> None:
+        super().__init__(options.heads, options)
+        self.norm = nn.LayerNorm(options.dim)
+
+    def tangent(self, u: Tensor) -> Tensor:
+        """Return the normalised tangent vectors."""
+        return self.norm(u)

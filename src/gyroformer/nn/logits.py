@@ -1,18 +1,19 @@
-"""Class scores of points: signed distances to hyperplanes."""
-
-from collections.abc import Sequence
+"""Class scores of points: signed distances to hyperplanes, or distances to learned points."""
 
 import torch
 from torch import Tensor, nn
 
 from gyroformer.errors import UsageError
 from gyroformer.geometry import logmap0
+from gyroformer.geometry.precision import wide_dtype
 from gyroformer.geometry.trig import arsin_ratio, safe_sqrt
-from gyroformer.nn.curvature import HeadCurvature, head_width
+from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.ops.lifted import lift, sine_cosine
+from gyroformer.options import FromOptions, takes
+from gyroformer.options.layers import LogitsOptions, head_width
 
 
-class StereographicLogits(nn.Module):
+class StereographicLogits(FromOptions, nn.Module):
     r"""Smooth class scores on a product of spaces.
 
     .. math:: \ell_c(x) = \sum_h \lambda_{p_h}|a_h|\,\sin_{\kappa_h}^{-1}
@@ -23,34 +24,14 @@ class StereographicLogits(nn.Module):
 
     .. math:: \langle \lambda x,\ \hat a - 2\kappa P\langle P, \hat a\rangle\rangle
               - 2C\langle P, \hat a\rangle\,(\lambda - 1)
-
-    Args:
-        dim: width, all heads together.
-        heads: number of heads.
-        classes: number of classes.
-        curvature: initial value, one for all heads or one for each; None if every call brings its own.
-        learn_curvature: whether training changes the curvatures.
-        share_curvature: one curvature for all heads.
     """
 
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        classes: int,
-        *,
-        curvature: float | Sequence[float] | None = 0.0,
-        learn_curvature: bool = True,
-        share_curvature: bool = False,
-    ) -> None:
+    @takes(LogitsOptions)
+    def __init__(self, options: LogitsOptions) -> None:
         super().__init__()
-        if classes < 1:
-            raise UsageError(f"classes must be at least 1, got {classes}")
-        self.space = (
-            None
-            if curvature is None
-            else HeadCurvature(heads, initial=curvature, learn=learn_curvature, shared=share_curvature)
-        )
+        dim, heads, classes = options.dim, options.heads, options.classes
+        own = options.curvature is not None
+        self.space = HeadCurvature.from_options(heads, options) if own else None
         width = head_width(dim, heads)
         self.normal = nn.Parameter(torch.empty(classes, heads, width))
         #: tangent vectors at the origin that lead to the points p
@@ -83,3 +64,40 @@ class StereographicLogits(nn.Module):
         if k is None and self.space is None:
             raise UsageError("these logits have no curvature of their own (curvature=None): pass k")
         return k if k is not None else self.space()  # type: ignore[misc]
+
+
+class CentroidScores(nn.Module):
+    r"""Scores linear in the distances to learned centroids, :math:`\ell(x) = V\,(d(x, c_1), \dots, d(x, c_C)) + v`.
+
+    The centroids are :math:`c = \exp_0(w)` of free vectors w.
+
+    Args:
+        dim: width of the space.
+        centroids: number of centroids.
+        classes: number of classes.
+    """
+
+    def __init__(self, dim: int, centroids: int, classes: int) -> None:
+        super().__init__()
+        # about one unit from the origin in every direction, like the points they are compared with
+        self.centroid = nn.Parameter(torch.randn(centroids, dim) * dim**-0.5)
+        self.linear = nn.Linear(centroids, classes)
+
+    def distances(self, u: Tensor, k: Tensor) -> Tensor:
+        r"""Return the distances ``(N, centroids)`` of tangent vectors ``(N, dim)``; ``k (1, 1)``, at most 0.
+
+        In half-angle coordinates :math:`d = 2\sin_\kappa^{-1}|C_y P_x - C_x P_y|`. The square is expanded, so that
+        all pairs cost one matrix product and no ``(N, centroids, dim)``; the wide format pays for the digits
+        that the expansion cancels.
+        """
+        wide = wide_dtype(u.dtype, u.device)
+        (px, cx), (py, cy) = (tuple(part.to(wide) for part in sine_cosine(v, k)) for v in (u, self.centroid))
+        square_x, square_y = (px * px).sum(-1, keepdim=True), (py * py).sum(-1, keepdim=True)
+        left = torch.cat((square_x, cx * cx, -2 * cx * px), -1)
+        right = torch.cat((cy * cy, square_y, cy * py), -1)
+        between = (left @ right.mT).clamp(min=0).to(u.dtype)
+        return 2 * safe_sqrt(between) * arsin_ratio(k * between)
+
+    def forward(self, u: Tensor, k: Tensor) -> Tensor:
+        """Return scores ``(N, classes)`` of tangent vectors ``(N, dim)`` at the origin; ``k (1, 1)``."""
+        return self.linear(self.distances(u, k))

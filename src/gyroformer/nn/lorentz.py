@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from gyroformer.errors import UsageError
 from gyroformer.geometry import hyperboloid
 from gyroformer.geometry.parts import length
-from gyroformer.nn.curvature import head_width
+from gyroformer.options.layers import head_width
 from gyroformer.nn.sparse import edge_sum
 
 

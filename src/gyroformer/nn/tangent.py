@@ -1,32 +1,26 @@
-"""What all layers share: a curvature of their own, and a map of tangent vectors made into one of points."""
+"""Maps of tangent vectors at the origin: activations and linear maps."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gyroformer.errors import UsageError, did_you_mean
-from gyroformer.geometry import expmap0, logmap0
-from gyroformer.nn.curvature import HeadCurvature
+from gyroformer.geometry.trig import arsin_ratio
+from gyroformer.ops.lifted import REACH, sine_cosine
+from gyroformer.options.layers import ActivationName
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+#: 1 + k|x|² of the farthest points that layers know: what rounding may not undercut
+LEAST_CONFORMAL = 1 / math.cosh(REACH) ** 2
+
+ACTIVATIONS: dict[ActivationName, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "elu": F.elu,
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
     "gelu": F.gelu,
 }
-
-
-def activation_named(name: str) -> Callable[[Tensor], Tensor]:
-    """Return the activation function called ``name``."""
-    if name not in ACTIVATIONS:
-        known = sorted(ACTIVATIONS)
-        raise UsageError(
-            f"activation must be one of {', '.join(known)}; got {name!r}{did_you_mean(name, known)}"
-        )
-    return ACTIVATIONS[name]
 
 
 class TangentLinear(nn.Linear):
@@ -36,7 +30,7 @@ class TangentLinear(nn.Linear):
         in_features: input width.
         out_features: output width.
         bias: whether to add a bias.
-        weight_dropout: share of weights set to zero in each training step.
+        weight_dropout: fraction of the weights set to zero in each training step.
     """
 
     def __init__(
@@ -52,37 +46,23 @@ class TangentLinear(nn.Linear):
         return super().forward(input)
 
 
-class PointLayer(nn.Module):
-    r"""A layer :math:`\exp_0 \circ f \circ \log_0` on a product of spaces; subclasses define f as ``tangent``."""
+def ball_activation(u: Tensor, k: Tensor, activation: Callable[[Tensor], Tensor]) -> Tensor:
+    r"""Return :math:`\log_0(\sigma(\exp_0 u))`: σ acts on the coordinates of the ball's points.
 
-    def __init__(
-        self,
-        heads: int,
-        *,
-        curvature: float | Sequence[float] = 0.0,
-        learn_curvature: bool = True,
-        share_curvature: bool = False,
-    ) -> None:
-        super().__init__()
-        self.space = HeadCurvature(heads, initial=curvature, learn=learn_curvature, shared=share_curvature)
+    With (P, C) of u, :math:`x = P/C` and :math:`y = \sigma(x)`, no point comes nearer to the edge, and how far from
+    it y is needs no difference of numbers near 1:
 
-    @property
-    def heads(self) -> int:
-        """Number of heads, the factors of the product."""
-        return self.space.heads
+    .. math:: 1 + \kappa|y|^2 = C^{-2} - \kappa\sum_i (x_i - y_i)(x_i + y_i)
 
-    @property
-    def curvature(self) -> Tensor:
-        """The curvatures, ``(heads,)``."""
-        return self.space().squeeze(-1)
-
-    def tangent(self, u: Tensor) -> Tensor:
-        """Return f of tangent vectors at the origin, the heads joined: ``(..., dim)`` to ``(..., dim_out)``."""
-        raise NotImplementedError
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return f of points ``(..., heads, d)`` as points ``(..., heads, d_out)``."""
-        if x.dim() < 2 or x.size(-2) != self.heads:
-            raise UsageError(f"points must have the shape (..., {self.heads}, d); got {tuple(x.shape)}")
-        k = self.space()
-        return expmap0(self.tangent(logmap0(x, k=k).flatten(-2)).unflatten(-1, (self.heads, -1)), k=k)
+    Args:
+        u: tangent vectors ``(..., d)`` at the origin.
+        k: curvature, at most 0, broadcasting to ``(..., 1)``.
+        activation: σ, which makes no coordinate longer (``options.models.ShrinkingName``).
+    """
+    sine, cosine = sine_cosine(u, k)
+    x = sine / cosine
+    y = activation(x)
+    lost = ((x - y) * (x + y)).sum(-1, keepdim=True)
+    conformal = (cosine.square().reciprocal() - k * lost).clamp(min=LEAST_CONFORMAL)
+    y = y * conformal.rsqrt()
+    return y * arsin_ratio(k * (y * y).sum(-1, keepdim=True))

@@ -1,21 +1,199 @@
-"""The Transformer on products of stereographic spaces, for any sequence."""
+"""Transformers on products of stereographic spaces, for any sequence, and their flat twin.
 
-from collections.abc import Sequence
+The flat twin is the ordinary pre-norm Transformer with the same parameters, written without any geometry: the baseline
+TokenGT, the yardstick of speed, and what the curved layers must equal at k = 0. Weights go from one to the other by
+name (a curved model has the curvatures on top).
+"""
+
+from collections.abc import Iterable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gyroformer.errors import UsageError
-from gyroformer.geometry import expmap0
-from gyroformer.nn.block import StereographicBlock
-from gyroformer.nn.curvature import HeadCurvature, head_width
-from gyroformer.nn.encoder import Encoder
+from gyroformer.geometry import expmap0, logmap0
+from gyroformer.nn.attention import FlatAttention, StereographicAttention
+from gyroformer.nn.curvature import HeadCurvature
+from gyroformer.nn.functional import check_mask
+from gyroformer.nn.tangent import ACTIVATIONS, TangentLinear
+from gyroformer.ops.blockwise import tangent_sum
+from gyroformer.options import FromOptions, takes
+from gyroformer.options.layers import (
+    AttentionOptions,
+    BlockOptions,
+    EncoderOptions,
+    FlatAttentionOptions,
+    FlatBlockOptions,
+    FlatEncoderOptions,
+    InitialCurvature,
+)
 
-InitialCurvature = float | Sequence[float] | Sequence[Sequence[float]]
+
+class FeedForward(nn.Module):
+    """Two linear maps with an activation between them, in the tangent space: it fuses the heads."""
+
+    def __init__(self, options: FlatBlockOptions) -> None:
+        super().__init__()
+        dim, width, dropout = options.dim, options.ffn_dim or options.dim, options.weight_dropout
+        self.up = TangentLinear(dim, width, weight_dropout=dropout)
+        self.activation = ACTIVATIONS[options.activation]
+        self.dropout = nn.Dropout(options.tangent_dropout)
+        self.down = TangentLinear(width, dim, weight_dropout=dropout)
+
+    def forward(self, u: Tensor) -> Tensor:
+        """Return ``(..., dim)`` for ``(..., dim)``."""
+        return self.down(self.dropout(self.activation(self.up(u))))
+
+
+class Block(FromOptions, nn.Module):
+    """A pre-norm block: attention and a feed-forward part, each added to its input; subclasses say how."""
+
+    def __init__(
+        self, options: FlatBlockOptions, attention: StereographicAttention | FlatAttention
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.ffn = FeedForward(options)
+        self.norm1 = nn.LayerNorm(options.dim) if options.norm else nn.Identity()
+        self.norm2 = nn.LayerNorm(options.dim) if options.norm else nn.Identity()
+        self.dropout = nn.Dropout(options.tangent_dropout)
+
+    @property
+    def heads(self) -> int:
+        """Number of heads."""
+        return self.attention.heads
+
+    def tangent(
+        self, u: Tensor, mask: Tensor | None = None, segment: Tensor | None = None, count: int | None = None
+    ) -> Tensor:
+        """Return the block of tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
+        u = self.added(self.dropout(self.attention.tangent(self.norm1(u), mask, segment, count)), u)
+        return self.added(self.dropout(self.ffn(self.norm2(u))), u)
+
+    def added(self, step: Tensor, u: Tensor) -> Tensor:
+        """Return ``step`` added to ``u``, both ``(B, N, dim)``."""
+        raise NotImplementedError
+
+
+class FlatBlock(Block):
+    """An ordinary pre-norm block."""
+
+    attention: FlatAttention
+
+    @takes(FlatBlockOptions)
+    def __init__(self, options: FlatBlockOptions) -> None:
+        kind, dropout = options.attention, options.weight_dropout
+        attention = FlatAttention.of(
+            options.part(FlatAttentionOptions, kind=kind, weight_dropout=dropout)
+        )
+        super().__init__(options, attention)
+
+    def added(self, step: Tensor, u: Tensor) -> Tensor:
+        """Return the sum."""
+        return u + step
+
+
+class StereographicBlock(Block):
+    r"""A pre-norm block of attention and feed-forward part, each added to its input.
+
+    .. math:: x \leftarrow \mathrm{MHA}(\mathrm{LN}\,x) \oplus_\kappa x, \qquad
+              x \leftarrow \mathrm{FFN}(\mathrm{LN}\,x) \oplus_\kappa x
+
+    Between the sums everything happens in the tangent space at the origin, where logarithms and exponentials
+    cancel; the sums are Möbius sums in each head's space. With all curvatures 0 it is the ordinary pre-norm block.
+    """
+
+    attention: StereographicAttention
+
+    @takes(BlockOptions)
+    def __init__(self, options: BlockOptions) -> None:
+        kind, dropout = options.attention, options.weight_dropout
+        attention = StereographicAttention.of(
+            options.part(AttentionOptions, kind=kind, weight_dropout=dropout)
+        )
+        super().__init__(options, attention)
+
+    @property
+    def curvature(self) -> Tensor:
+        """The curvatures, ``(heads,)``."""
+        return self.attention.curvature
+
+    def added(self, step: Tensor, u: Tensor) -> Tensor:
+        """Return the Möbius sum of each head."""
+        return tangent_sum(self._split(step), self._split(u), self.curvature).flatten(-2).to(u.dtype)
+
+    def _split(self, u: Tensor) -> Tensor:
+        return u.unflatten(-1, (self.heads, -1))
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return points ``(B, N, heads, d)`` for points; padding (``mask`` False) at the origin."""
+        k = self.attention.space()
+        points = expmap0(self._split(self.tangent(logmap0(x, k=k).flatten(-2), mask)), k=k)
+        return points if mask is None else torch.where(mask[..., None, None], points, 0.0)
+
+
+class Encoder(FromOptions, nn.Module):
+    """A stack of blocks over tangent vectors, and its checks; subclasses choose the blocks."""
+
+    def __init__(self, options: FlatEncoderOptions, blocks: Iterable[Block]) -> None:
+        super().__init__()
+        self.dim, self.heads, self.kind = options.dim, options.heads, options.attention
+        self.blocks = nn.ModuleList(blocks)
+        self.final_norm = nn.LayerNorm(options.dim) if options.final_norm else nn.Identity()
+
+    def tangent(
+        self,
+        tokens: Tensor,
+        mask: Tensor | None = None,
+        segment: Tensor | None = None,
+        count: int | None = None,
+    ) -> Tensor:
+        """Return the result as tangent vectors at the origin, ``(..., heads, d)``.
+
+        Args:
+            tokens: tangent vectors at the origin, ``(N, dim)`` or ``(B, N, dim)``.
+            mask: ``(B, N)``, True for real tokens; padding leaves no trace and comes out as zero.
+            segment: ``(N,)``, the sequence of each token, for many sequences in one row without padding
+                (linear attention, ``tokens (N, dim)``).
+            count: number of sequences in ``segment``.
+        """
+        self._check(tokens, mask, segment, count)
+        u = tokens if tokens.dim() == 3 else tokens.unsqueeze(0)
+        for block in self.blocks:
+            u = block.tangent(u, mask, segment, count)  # type: ignore[operator]
+        u = self.final_norm(u)
+        if mask is not None:
+            u = torch.where(mask.unsqueeze(-1), u, 0.0)
+        return (u if tokens.dim() == 3 else u.squeeze(0)).unflatten(-1, (self.heads, -1))
+
+    @property
+    def curvatures(self) -> Tensor:
+        """All curvatures, ``(layers, heads)``."""
+        raise NotImplementedError
+
+    @property
+    def output_curvature(self) -> Tensor:
+        """The curvatures of the space that the result lies in, ``(heads, 1)``."""
+        raise NotImplementedError
+
+    def _check(self, tokens: Tensor, mask: Tensor | None, segment: Tensor | None, count: int | None) -> None:
+        if tokens.dim() not in (2, 3) or tokens.size(-1) != self.dim:
+            raise UsageError(
+                f"tokens must be (N, {self.dim}) or (B, N, {self.dim}); got {tuple(tokens.shape)}"
+            )
+        if tokens.size(-2) == 0:
+            raise UsageError("there are no tokens: an empty graph or sequence cannot be encoded")
+        if mask is not None and tokens.dim() != 3:
+            raise UsageError(f"a mask needs tokens (B, N, {self.dim}); got {tuple(tokens.shape)}")
+        check_mask(mask, (tokens.size(0), tokens.size(1)))
+        if segment is not None and (tokens.dim() != 2 or self.kind != "linear" or count is None):
+            raise UsageError(
+                "a ragged row of sequences needs tokens (N, dim), linear attention and their count"
+            )
 
 
 class StereographicTransformer(Encoder):
-    r"""A stack of product-stereographic blocks, each with its own curvatures; a drop-in for an encoder.
+    r"""A stack of product-stereographic blocks, each with its own curvatures, for tokens of any kind.
 
     Tokens are tangent vectors at the origin. Between blocks of different curvature a point keeps its tangent
     vector, :math:`\exp_0^{\kappa'} \circ \log_0^{\kappa}`, so nothing is to be computed there.
@@ -24,58 +202,13 @@ class StereographicTransformer(Encoder):
         >>> encoder = StereographicTransformer(16, heads=2, layers=1)
         >>> encoder(torch.randn(100, 16)).shape
         torch.Size([100, 2, 8])
-
-    Args:
-        dim: width of the tokens, all heads together.
-        heads: number of heads; they must divide ``dim``.
-        layers: number of blocks.
-        ffn_dim: inner width of the feed-forward parts; ``dim`` when absent.
-        attention: ``"linear"`` (time and memory linear in the number of tokens) or ``"softmax"``.
-        norm: whether to normalise before each part.
-        final_norm: whether to normalise the last block's result in the tangent space.
-        dropout: share of values dropped.
-        dropout_kind: ``"tangent"`` drops coordinates of tangent vectors, ``"weight"`` entries of the weights.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-        curvature: initial value: one for all, one for each head, or one list of these for each layer.
-        learn_curvature: whether training changes the curvatures.
-        share_curvature: one curvature for all heads of a layer.
     """
 
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        layers: int,
-        *,
-        ffn_dim: int | None = None,
-        attention: str = "linear",
-        norm: bool = True,
-        final_norm: bool = False,
-        dropout: float = 0.0,
-        dropout_kind: str = "tangent",
-        activation: str = "relu",
-        curvature: InitialCurvature = 0.0,
-        learn_curvature: bool = True,
-        share_curvature: bool = False,
-    ) -> None:
-        head_width(dim, heads)
-        blocks = [
-            StereographicBlock(
-                dim,
-                heads,
-                ffn_dim=ffn_dim,
-                attention=attention,
-                norm=norm,
-                dropout=dropout,
-                dropout_kind=dropout_kind,
-                activation=activation,
-                curvature=initial,
-                learn_curvature=learn_curvature,
-                share_curvature=share_curvature,
-            )
-            for initial in _initial(curvature, layers, heads)
-        ]
-        super().__init__(dim, heads, attention=attention, blocks=blocks, final_norm=final_norm)
+    @takes(EncoderOptions)
+    def __init__(self, options: EncoderOptions) -> None:
+        initial = initial_curvatures(options.curvature, options.layers, options.heads)
+        blocks = [StereographicBlock.of(options.part(BlockOptions, curvature=of_layer)) for of_layer in initial]
+        super().__init__(options, blocks)
 
     @property
     def curvatures(self) -> Tensor:
@@ -101,10 +234,38 @@ class StereographicTransformer(Encoder):
         return expmap0(self.tangent(tokens, mask, segment, count), k=self.output_curvature)
 
 
-def _initial(curvature: InitialCurvature, layers: int, heads: int) -> list[list[float]]:
+class FlatTransformer(Encoder):
+    """A stack of flat blocks, called as :class:`StereographicTransformer`."""
+
+    @takes(FlatEncoderOptions)
+    def __init__(self, options: FlatEncoderOptions) -> None:
+        super().__init__(
+            options, (FlatBlock.of(options.part(FlatBlockOptions)) for _ in range(options.layers))
+        )
+
+    @property
+    def curvatures(self) -> Tensor:
+        """Zeros, ``(layers, heads)``."""
+        return next(self.parameters()).new_zeros(len(self.blocks), self.heads)
+
+    @property
+    def output_curvature(self) -> Tensor:
+        """Zeros, ``(heads, 1)``."""
+        return next(self.parameters()).new_zeros(self.heads, 1)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        mask: Tensor | None = None,
+        segment: Tensor | None = None,
+        count: int | None = None,
+    ) -> Tensor:
+        """Return vectors ``(..., heads, d)``; in flat space a tangent vector is its point."""
+        return self.tangent(tokens, mask, segment, count)
+
+
+def initial_curvatures(curvature: InitialCurvature, layers: int, heads: int) -> list[list[float]]:
     """Return the initial curvatures as ``layers`` lists of ``heads`` numbers."""
-    if layers < 1:
-        raise UsageError(f"layers must be at least 1, got {layers}")
     try:
         values = torch.tensor(curvature, dtype=torch.float64).expand(layers, heads)
     except (RuntimeError, ValueError, TypeError):
