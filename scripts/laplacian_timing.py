@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from gyroformer.graphs.laplacian import laplacian_identifiers
+from gyroformer.graphs.spectral.laplacian import laplacian_identifiers
 
 
 def attachment(nodes: int, links: int) -> np.ndarray:

@@ -29,7 +29,7 @@ KINDS = (
 READ = """
 import json, resource, sys, time
 import torch, torch_geometric.data
-from gyroformer.graphs.read import read_graph
+from gyroformer.graphs.reading.read import read_graph
 torch.set_num_threads(1)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start, start_cpu = time.perf_counter(), time.process_time()

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from gyroformer.cli.app import app
 from gyroformer.cli.curvature import ROWS, coarser, histogram_rows
-from gyroformer.graphs import curvature as module
-from gyroformer.graphs.curvature import GraphCurvature
+from gyroformer.graphs.analysis import curvature as module
+from gyroformer.graphs.analysis.curvature import GraphCurvature
 
 
 def run(*args):

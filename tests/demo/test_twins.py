@@ -6,7 +6,7 @@ import pytest
 from gyroformer.demo.stdlib_graph import ImportGraph
 from gyroformer.demo.twins import TWINS, make_room, run, write_graph
 from gyroformer.errors import UsageError
-from gyroformer.graphs.read import read_graph
+from gyroformer.graphs.reading.read import read_graph
 from gyroformer.jobs.settings import make_job
 
 NODES = 31

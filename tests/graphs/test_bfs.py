@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from gyroformer.graphs.adjacency import ranked_components, simple_adjacency
+from gyroformer.graphs.analysis.distance_sums import all_sources, distance_sums, drawn_sources, search_cost
 from gyroformer.graphs.bfs import bfs_levels, joined_ranges
-from gyroformer.graphs.distance_sums import all_sources, distance_sums, drawn_sources, search_cost
 
 
 def adjacency_of(graph):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gyroformer.errors import DataError, UsageError
-from gyroformer.graphs.read import read_graph
+from gyroformer.graphs.reading.read import read_graph
 from gyroformer.jobs.answer_files import write_answers, write_embeddings
 from gyroformer.jobs.predict import Answer
 

@@ -2,7 +2,7 @@ import pytest
 from small_graphs import labelled_graph
 
 from gyroformer.errors import UsageError
-from gyroformer.graphs.convert import to_graph
+from gyroformer.graphs.reading.convert import to_graph
 from gyroformer.jobs.classify import plan_classify
 from gyroformer.jobs.memory import available_memory, check_memory, estimate
 from gyroformer.jobs.settings import make_job

@@ -8,7 +8,7 @@ from small_graphs import labelled_graph, write_tree
 import gyroformer as gf
 from gyroformer.errors import DataError, UsageError
 from gyroformer.geometry import ProductSpace
-from gyroformer.graphs.convert import to_graph
+from gyroformer.graphs.reading.convert import to_graph
 from gyroformer.jobs.embed import ALL_PAIRS_NODES
 from gyroformer.jobs.run import run_job
 from gyroformer.jobs.settings import make_job

@@ -13,7 +13,7 @@ from gyroformer.errors import UsageError
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from gyroformer.graphs.curvature import GraphCurvature
+    from gyroformer.graphs.analysis.curvature import GraphCurvature
 
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help="A data set's name, or a graph file.")]
 Samples = Annotated[
@@ -50,7 +50,7 @@ def curvature(
     if plot is not None and not plot.absolute().parent.is_dir():
         raise UsageError(f"--plot {plot}: the folder {plot.absolute().parent} does not exist")
     from gyroformer.data.load import load
-    from gyroformer.graphs.curvature import graph_curvature
+    from gyroformer.graphs.analysis.curvature import graph_curvature
 
     with progress() as shown:
         shown.show(f"reading {graph}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gyroformer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gyroformer.graphs.curvature import GraphCurvature
+    from gyroformer.graphs.analysis.curvature import GraphCurvature
 
 NEGATIVE, POSITIVE = "#2b6cb0", "#c0392b"
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gyroformer.graphs.read import read_graph
+from gyroformer.graphs.reading.read import read_graph
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -17,7 +17,7 @@ from gyroformer.data.state import needed_paths
 from gyroformer.data.webkb import read_actor, read_webkb
 from gyroformer.errors import UsageError
 from gyroformer.graphs.build import graph_from_edges
-from gyroformer.graphs.read import read_graph
+from gyroformer.graphs.reading.read import read_graph
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -44,7 +44,7 @@ def load(
             path of a table of features.
         labels: for a file the path of a table of labels; a data set has its own.
         folder: the data folder, if not the usual one; of no meaning for a file.
-        options: for a file, further arguments of :func:`~gyroformer.graphs.read.read_graph`.
+        options: for a file, further arguments of :func:`~gyroformer.graphs.reading.read.read_graph`.
 
     Returns:
         A graph with ``edge_index``, ``num_nodes``, ``ids`` and ``summary``; where there are any ``x`` and

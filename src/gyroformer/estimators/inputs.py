@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gyroformer.data.load import load
 from gyroformer.errors import UsageError, did_you_mean
-from gyroformer.graphs.convert import to_graph
+from gyroformer.graphs.reading.convert import to_graph
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from gyroformer.errors import DataError, UsageError
-from gyroformer.graphs.laplacian import laplacian_identifiers
+from gyroformer.graphs.spectral.laplacian import laplacian_identifiers
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

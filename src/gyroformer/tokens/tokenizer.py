@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from gyroformer.errors import DataError, UsageError
-from gyroformer.graphs.laplacian import flip_signs
+from gyroformer.graphs.spectral.laplacian import flip_signs
 from gyroformer.nn.features import NodeFeatures
 from gyroformer.tokens.prepare import EDGE_TOKENS, has_identifiers, prepare_graph
 

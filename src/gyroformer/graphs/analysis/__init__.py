@@ -1,0 +1,1 @@
+"""What a graph measures: curvature, distances, triangles."""

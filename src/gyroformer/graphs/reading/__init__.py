@@ -1,0 +1,1 @@
+"""Files and foreign objects as graphs."""

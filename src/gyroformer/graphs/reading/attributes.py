@@ -1,0 +1,188 @@
+"""Node features and labels from a second file, matched to the graph's nodes by their ids."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyroformer.errors import DataError
+from gyroformer.graphs.check import MAX_CLASSES, UNLABELLED, checked_features, checked_labels
+from gyroformer.graphs.listing import Listing
+from gyroformer.graphs.reading.dialect import plain_name
+from gyroformer.graphs.reading.lines import in_file, quoted
+from gyroformer.graphs.reading.names import plain_names
+from gyroformer.graphs.reading.npz import IDS, LABELS, feature_part, first_of, plain_ids, read_arrays
+from gyroformer.graphs.reading.numbers import is_number
+from gyroformer.graphs.reading.table import LABEL_NAMES, Chunk, Column, table_chunks
+
+_MISSING = {b"", b"nan", b"na", b"n/a", b"null", b"?"}
+
+
+def add_features(listing: Listing, path: Path) -> None:
+    """Read features and set ``listing.x``.
+
+    Rows for nodes that the graph does not have become nodes without edges: an edge list cannot name those.
+
+    Raises:
+        DataError: if a node has no row, a row comes twice, or a value is not a finite number.
+    """
+    if path.suffix.lower() == ".npz":
+        arrays = read_arrays(path)
+        values = feature_part(path, arrays)
+        if values is None:
+            raise DataError(f"{path}: no features in it, only {', '.join(arrays)}: store them as 'x'")
+        if not values.shape:
+            raise DataError(f"{path}: 'x' is a single number: store a table with one row for each node")
+        ids = first_of(arrays, IDS)
+        names = None if ids is None else [str(name) for name in plain_ids(path, ids)]
+        with in_file(path):
+            x = checked_features(values, values.shape[0]).numpy()
+    else:
+        names, parts = [], []
+        for chunk in table_chunks(path):
+            parts.append(_feature_rows(path, chunk))
+            names += chunk.ids
+        x = np.concatenate(parts)
+    listing.x = x[_rows_of_nodes(listing, names, x.shape[0], path)]
+
+
+def add_labels(listing: Listing, path: Path) -> None:
+    """Read labels and set ``listing.y``, and ``listing.label_names`` if they are words (sorted).
+
+    A node without a row, or with an empty cell, has no label: its class number is ``UNLABELLED``.
+
+    Raises:
+        DataError: if no node has a label, or one has a label that is not whole or below -1.
+    """
+    label_names = None
+    names: list[str] | None
+    if path.suffix.lower() == ".npz":
+        arrays = read_arrays(path)
+        values = first_of(arrays, LABELS)
+        if values is None:
+            raise DataError(f"{path}: no labels in it, only {', '.join(arrays)}: store them as 'y'")
+        ids = first_of(arrays, IDS)
+        names = None if ids is None else [str(name) for name in plain_ids(path, ids)]
+        with in_file(path):
+            y = checked_labels(values, values.shape[0] if values.shape else 0).numpy()
+    else:
+        names, cells, places = [], [], []
+        for chunk in table_chunks(path):
+            cells += _label_cells(path, chunk)
+            places += [chunk.place(row) for row in range(len(chunk.ids))]
+            names += chunk.ids
+        y, label_names = _class_numbers(cells, places)
+    if not (y != UNLABELLED).any():
+        raise DataError(f"{path}: no node has a label")
+    # a node without a row takes the last of these
+    listing.y = np.append(y, UNLABELLED)[_rows_of_nodes(listing, names, y.size, path, whole=False)]
+    listing.label_names = label_names
+
+
+def _feature_rows(path: Path, chunk: Chunk) -> NDArray[np.float32]:
+    columns = [column for column in chunk.columns if plain_name(column.name.encode()) not in LABEL_NAMES]
+    if not columns:
+        raise DataError(
+            f"{path}: no feature column beside ids and labels: add at least one column of numbers"
+        )
+    rows = np.empty((len(chunk.ids), len(columns)), dtype=np.float32)
+    for place, column in enumerate(columns):
+        with np.errstate(over="ignore"):  # what overflows float32 is infinite and refused just below
+            rows[:, place] = _column_numbers(column)
+    wrong = ~np.isfinite(rows)
+    if wrong.any():
+        row, place = (int(index) for index in np.argwhere(wrong)[0])
+        values = columns[place].values
+        cell = quoted(values[row]) if isinstance(values, list) else values[row]
+        raise DataError(
+            f"{chunk.place(row)}: feature column {columns[place].name!r} of node {quoted(chunk.ids[row])} "
+            f"is {cell}, not a finite number: fill it in, encode words as numbers, or remove the column"
+        )
+    return rows
+
+
+def _column_numbers(column: Column) -> np.ndarray:
+    """Return a column as numbers, NaN where it is none."""
+    if isinstance(column.values, np.ndarray):
+        return column.values
+    try:
+        return np.fromiter(map(float, column.values), dtype=np.float64, count=len(column.values))
+    except ValueError:
+        return np.array([float(cell) if is_number(cell) else np.nan for cell in column.values])
+
+
+def _label_cells(path: Path, chunk: Chunk) -> list[bytes]:
+    """Return the label column: the one with such a name, or the only one."""
+    named = [column for column in chunk.columns if plain_name(column.name.encode()) in LABEL_NAMES]
+    if len(named) != 1 and len(chunk.columns) != 1:
+        raise DataError(
+            f"{path}: {len(chunk.columns)} columns beside the ids and {len(named)} of them called 'label': "
+            "call the column of labels 'label'"
+        )
+    values = (named or chunk.columns)[0].values
+    return values if isinstance(values, list) else [b"%r" % value for value in values.tolist()]
+
+
+def _class_numbers(cells: list[bytes], places: list[str]) -> tuple[NDArray[np.int64], list[str] | None]:
+    """Return labels as class numbers: themselves if all are numbers, else places among the sorted words."""
+    known = [cell for cell in cells if cell.lower() not in _MISSING]
+    if not all(map(is_number, known)):
+        words = sorted({cell.decode("utf-8") for cell in known})
+        number = {word.encode("utf-8"): place for place, word in enumerate(words)}
+        return np.array([number.get(cell, UNLABELLED) for cell in cells], dtype=np.int64), words
+    values = np.array([UNLABELLED if cell.lower() in _MISSING else float(cell) for cell in cells])
+    wrong = (values < UNLABELLED) | (values != np.floor(values)) | (values >= MAX_CLASSES)
+    if wrong.any():
+        first = int(np.flatnonzero(wrong)[0])
+        raise DataError(
+            f"{places[first]}: label {quoted(cells[first])} is no class number: "
+            f"use whole numbers from 0 below {MAX_CLASSES}, or words; leave it empty if it is not known"
+        )
+    return values.astype(np.int64), None
+
+
+def _rows_of_nodes(
+    listing: Listing, names: list[str] | None, rows: int, path: Path, *, whole: bool = True
+) -> NDArray[np.int64]:
+    """Return the table's row of each node, after adding the table's other nodes to the graph.
+
+    Unless the table must be ``whole``, a node without a row has the row number ``rows``.
+    """
+    if names is None:
+        names = _numbered(listing, rows, path)
+    if len(names) != rows:
+        raise DataError(f"{path}: {len(names)} ids for {rows} rows: give each row one id")
+    row_of = {name: row for row, name in enumerate(names)}
+    if len(row_of) != rows:
+        first = next(name for row, name in enumerate(names) if row_of[name] != row)
+        raise DataError(
+            f"{path}: {rows - len(row_of)} ids come twice, {quoted(first)} among them: keep one row each"
+        )
+    known = [str(name) for name in listing.ids]
+    missing = [name for name in known if name not in row_of]
+    if missing and whole:
+        raise DataError(
+            f"{path}: no row for {len(missing)} of the graph's {len(known)} nodes, "
+            f"{quoted(missing[0])} among them: add a row for every node"
+        )
+    have = set(known)
+    added = [name for name in names if name not in have]
+    if added and (listing.x is not None or listing.y is not None):
+        raise DataError(
+            f"{path}: {len(added)} ids are not in the graph or its other table, "
+            f"{quoted(added[0])} among them: remove them, or describe these nodes in both"
+        )
+    if added:
+        listing.ids = plain_names([name.encode("utf-8") for name in known + added])
+    return np.array([row_of.get(name, rows) for name in known + added], dtype=np.int64)
+
+
+def _numbered(listing: Listing, rows: int, path: Path) -> list[str]:
+    """Return the ids of rows without any: 0, 1, …, or 1, 2, … if that is how the graph's nodes are named."""
+    ids = [name for name in listing.ids if isinstance(name, int)]
+    if len(ids) < len(listing.ids):
+        raise DataError(
+            f"{path}: its rows have no ids but the nodes are named by text: store the ids as 'ids'"
+        )
+    first = 1 if min(ids) == 1 and max(ids) == rows else 0
+    return [str(number) for number in range(first, first + rows)]

@@ -1,0 +1,145 @@
+"""Edge lists as text: one edge a line, two node names and perhaps a weight, in any usual dialect."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyroformer.errors import DataError
+from gyroformer.graphs.listing import Listing
+from gyroformer.graphs.reading.dialect import Dialect, find_dialect
+from gyroformer.graphs.reading.grid import Rows, data_rows, integer_columns, split_line, text_columns
+from gyroformer.graphs.reading.lines import line_blocks, located, quoted
+from gyroformer.graphs.reading.names import MAX_NODES, Names
+from gyroformer.graphs.reading.numbers import finite_floats
+
+Float = NDArray[np.float64]
+
+_BRACES = re.compile(rb"([\s,;|])\s*(\{.*\})\s*$")
+_BRACE_WEIGHT = re.compile(rb"""['"]weight['"]:\s*([^,}\s]+)""")
+
+
+def read_edge_list(
+    path: Path, *, delimiter: str | None = None, header: bool | None = None, max_nodes: int = MAX_NODES
+) -> Listing:
+    """Read an edge list, block by block.
+
+    Args:
+        path: text file, perhaps packed with gzip.
+        delimiter: one sign, ``" "`` for blanks; found from the first lines by default.
+        header: whether the first line names the columns; found by default.
+        max_nodes: refuse more nodes than this.
+
+    Raises:
+        DataError: if the file holds no edge or a line is not one.
+    """
+    reader = _Reader(path, delimiter, header, max_nodes)
+    for block in line_blocks(path):
+        reader.add(data_rows(block))
+    return reader.listing()
+
+
+class _Reader:
+    """Collects names and weights from blocks; the first block decides the dialect."""
+
+    def __init__(self, path: Path, delimiter: str | None, header: bool | None, max_nodes: int) -> None:
+        self._path, self._delimiter, self._header = path, delimiter, header
+        self._names = Names(path, max_nodes)
+        self._weights: list[Float] = []
+        self._dialect: Dialect | None = None
+        self._braces = False
+        self._edges = 0
+
+    def add(self, rows: Rows) -> None:
+        if self._dialect is not None:
+            self._refuse_hidden_edges(rows, after=0)
+        if not rows.numbers.size:
+            return
+        if self._dialect is None:
+            self._braces = _has_braces(rows.line(0))
+        if self._braces:
+            rows = _without_braces(rows)
+        if self._dialect is None:
+            self._dialect = find_dialect(self._path, rows, self._delimiter, self._header)
+            self._refuse_hidden_edges(rows, after=int(rows.numbers[0]))
+            if self._dialect.header:
+                rows = rows.from_second()
+        if rows.numbers.size:
+            self._add_edges(rows, self._dialect)
+
+    def _refuse_hidden_edges(self, rows: Rows, after: int) -> None:
+        """Refuse comments below the first edge that could be edges (of hashtags, say): none is lost."""
+        assert self._dialect is not None
+        for number, line in rows.doubtful:
+            if (
+                number > after
+                and len(split_line(line, self._dialect.delimiter) or []) == self._dialect.columns
+            ):
+                raise located(
+                    self._path,
+                    number,
+                    f"{quoted(line)} is a comment or an edge: put a blank after the sign of a comment, "
+                    "or an id that begins with it in quotation marks (.csv)",
+                )
+
+    def _add_edges(self, rows: Rows, dialect: Dialect) -> None:
+        numbers = integer_columns(rows, dialect.delimiter, dialect.columns)
+        source, target = numbers[dialect.source], numbers[dialect.target]
+        weight = None if dialect.weight is None else numbers[dialect.weight]
+        fields = None
+        if source is None or target is None or (dialect.weight is not None and weight is None):
+            fields = text_columns(self._path, rows, dialect.delimiter, dialect.columns)
+        if source is not None and target is not None:
+            self._names.add_integers(np.stack([source, target], axis=1).ravel())
+        else:
+            assert fields is not None
+            self._add_tokens(rows, fields[dialect.source], fields[dialect.target])
+        if weight is not None:
+            self._weights.append(weight.astype(np.float64))
+        elif dialect.weight is not None:
+            assert fields is not None
+            self._weights.append(finite_floats(self._path, rows, fields[dialect.weight]))
+        self._edges += rows.numbers.size
+
+    def _add_tokens(self, rows: Rows, source: list[bytes], target: list[bytes]) -> None:
+        for column in (source, target):
+            if b"" in column:
+                place = column.index(b"")
+                raise located(
+                    self._path,
+                    int(rows.numbers[place]),
+                    f"an empty node id in {quoted(rows.line(place))}: write both ids of every edge",
+                )
+        ends = [b""] * (2 * len(source))
+        ends[0::2], ends[1::2] = source, target
+        self._names.add_tokens(ends)
+
+    def listing(self) -> Listing:
+        if self._dialect is None:
+            raise DataError(f"{self._path}: no line with data, so there is no edge: write one edge a line")
+        if not self._edges:
+            raise DataError(f"{self._path}: only a header line and no edge: write one edge a line below it")
+        codes, ids = self._names.finish()
+        weight = np.concatenate(self._weights) if self._weights else None
+        return Listing(codes[0::2], codes[1::2], ids, weight)
+
+
+def _has_braces(line: bytes) -> bool:
+    """Return whether a line is two fields or more and then a dictionary, as NetworkX writes edges."""
+    match = _BRACES.search(line)
+    return match is not None and len(re.split(rb"[\s,;|]+", line[: match.start()].strip())) > 1
+
+
+def _without_braces(rows: Rows) -> Rows:
+    """Turn the dictionaries at line ends into a weight column or nothing."""
+
+    def plain(line: bytes) -> bytes:
+        match = _BRACES.search(line)
+        if match is None:
+            return line
+        weight = _BRACE_WEIGHT.search(match.group(2))
+        return line[: match.start()] + (match.group(1) + weight.group(1) if weight else b"")
+
+    lines = rows.text.split(b"\n")[:-1]
+    return Rows(b"".join(plain(line) + b"\n" for line in lines), rows.numbers, rows.doubtful)

@@ -1,0 +1,107 @@
+"""Any graph file by its suffix."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gyroformer.errors import DataError, UsageError, did_you_mean
+from gyroformer.graphs.listing import Listing
+from gyroformer.graphs.reading.attributes import add_features, add_labels
+from gyroformer.graphs.reading.edge_list import read_edge_list
+from gyroformer.graphs.reading.gml import read_gml
+from gyroformer.graphs.reading.graphml import read_graphml
+from gyroformer.graphs.reading.lines import in_file, raw_pieces
+from gyroformer.graphs.reading.matrix_market import BANNER, read_matrix_market
+from gyroformer.graphs.reading.names import MAX_NODES, check_max_nodes
+from gyroformer.graphs.reading.npz import read_npz
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+EDGE_LISTS = (".txt", ".csv", ".tsv", ".edges", ".edgelist", ".el")
+READERS: dict[str, Callable[..., Listing]] = {
+    ".mtx": read_matrix_market,
+    ".graphml": read_graphml,
+    ".gml": read_gml,
+    ".npz": read_npz,
+}
+SUFFIXES = (*EDGE_LISTS, *READERS)
+
+
+def read_graph(
+    path: str | Path,
+    *,
+    directed: bool = False,
+    features: str | Path | None = None,
+    labels: str | Path | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    max_nodes: int = MAX_NODES,
+) -> "Data":
+    """Read a graph file by its suffix.
+
+    An edge list is ``.txt .csv .tsv .edges``; the others are ``.mtx .graphml .gml .npz``. All but the
+    last may be packed (``.gz``).
+
+    Args:
+        path: the file.
+        directed: keep the direction of edges; by default both directions of each are stored.
+        features: file of node features (``.csv``, ``.tsv``, ``.npz``, ``.parquet``).
+        labels: file of node labels, of the same kinds; may be the same file.
+        delimiter: sign between the columns of an edge list, ``" "`` for blanks; found by default.
+        header: whether an edge list's first line names its columns; found by default.
+        max_nodes: refuse files with more nodes than this, or that claim to have.
+
+    Returns:
+        A graph as :func:`gyroformer.graphs.build.graph_from_edges` describes it, nodes in order of first
+        appearance, or in the file's own order where it declares nodes; ``label_names`` if labels are words.
+
+    Raises:
+        UsageError: if the file does not exist or an argument does not fit it.
+        DataError: if the file is not a usable graph; the message names the file, the line and what to do.
+        MissingPartError: if a parquet file needs a package that is not installed.
+    """
+    path = existing_file(path)
+    kind = suffix_of(path)
+    if kind in EDGE_LISTS and next(raw_pieces(path, len(BANNER)), b"").lower() == BANNER:
+        kind = ".mtx"  # networkrepository.com serves Matrix Market files under the suffix .edges
+    if kind in EDGE_LISTS:
+        listing = read_edge_list(path, delimiter=delimiter, header=header, max_nodes=max_nodes)
+    elif kind not in READERS:
+        raise DataError(
+            f"{path}: the suffix {kind!r} is not known: give one of {' '.join(SUFFIXES)} or .gz of it"
+        )
+    elif delimiter is not None or header is not None:
+        raise UsageError(f"delimiter and header are for edge lists, and {path} is none: leave them out")
+    else:
+        listing = READERS[kind](path, max_nodes=max_nodes)
+    if features is not None:
+        add_features(listing, existing_file(features))
+    if labels is not None:
+        add_labels(listing, existing_file(labels))
+    check_max_nodes(path, len(listing.ids), max_nodes)
+    with in_file(path):
+        return listing.graph(directed=directed)
+
+
+def existing_file(path: str | Path) -> Path:
+    """Return the path of a file, or raise with the name nearest to it in its folder."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder: give a graph file")
+        if not path.exists():
+            folder = path.parent if path.parent.is_dir() else None
+            near = did_you_mean(path.name, [item.name for item in folder.iterdir()]) if folder else ""
+            raise UsageError(f"no file {str(path)!r}{near}")
+    except (OSError, ValueError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"{str(path)!r} cannot be a file ({error}): check the path") from None
+    return path
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix in lower case, looking below ``.gz``."""
+    lower = path.name.lower()
+    return Path(lower.removesuffix(".gz")).suffix
