@@ -6,7 +6,7 @@ no memory beyond its result, and gradients flow back to ``x``. A sparse ``x`` is
 dense, for mixing fills it.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,8 +16,7 @@ from torch import Tensor
 
 from gyroformer.errors import UsageError
 from gyroformer.graphs.adjacency import simple_adjacency
-
-Norm = Literal["sym", "row"]
+from gyroformer.options.features import Norm
 
 
 def normalised_adjacency(

@@ -5,28 +5,44 @@ The tasks, the training loop and the commands know models through this class onl
 
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from gyroformer.errors import UsageError
 from gyroformer.models.pretrained import Pretrained
 from gyroformer.ops.positions import Positions
+from gyroformer.options import as_plain
+from gyroformer.options.models import GraphModelOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
 class GraphModel(Pretrained):
-    """A model on graphs, built as ``Model(in_features, *, dim, layers, classes, num_nodes, dropout, ...)``.
+    """A model on graphs, built as ``Model(in_features, dim=16, classes=7, …)`` from declared options.
 
-    A graph without features has ``in_features=0`` and ``num_nodes`` learned vectors. A model with ``classes``
-    gives scores; without, it gives points. Subclasses set ``self.config = arguments(locals())`` first, and
-    write ``positions``, ``scores`` and ``curvatures``.
+    A graph without features has ``in_features=0`` and ``num_nodes`` learned vectors. Subclasses write ``positions``,
+    ``class_scores`` and ``curvatures``.
     """
+
+    def __init__(self, options: GraphModelOptions) -> None:
+        super().__init__()
+        self.options = options
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """All options as plain values, as ``config.json`` has them."""
+        return as_plain(self.options)
 
     @property
     def classes(self) -> int | None:
         """Number of classes, or None for a model that gives points."""
-        return self.config["classes"]
+        return self.options.classes
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the parameters."""
+        return next(self.parameters()).dtype
 
     @property
     def curvatures(self) -> Tensor:
@@ -34,25 +50,27 @@ class GraphModel(Pretrained):
         raise NotImplementedError
 
     def prepare(self, data: "Data") -> "Data":
-        """Compute once for ``data`` what every pass needs, store it in ``data``, and return it."""
+        """Compute once what every pass on ``data`` needs, and return the graph with it; ``data`` stays as it is."""
         return data
 
     def positions(self, data: "Data", x: Tensor | None = None) -> Positions:
         """Return where the nodes are; ``x`` replaces the graph's features."""
         raise NotImplementedError
 
-    def scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
-        """Return class scores ``(N, classes)``; ``x`` replaces the graph's features."""
+    def class_scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
+        """Return class scores ``(N, classes)`` of a model that has classes; ``x`` replaces the graph's features."""
         raise NotImplementedError
 
+    def scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
+        """Return class scores ``(N, classes)``; ``x`` replaces the graph's features."""
+        if self.classes is None:
+            raise UsageError("the model was built without classes: it gives positions, not scores")
+        return self.class_scores(data, x)
+
+    def points(self, data: "Data", x: Tensor | None = None) -> Tensor:
+        """Return the nodes as points of the space that ``positions`` is in, ``(N, heads, d)``."""
+        return self.positions(data, x).points()
+
     def forward(self, data: "Data", x: Tensor | None = None) -> Tensor:
-        """Return class scores if the model has classes, else the nodes' coordinates ``(N, heads, d)``."""
-        return self.positions(data, x).coordinates() if self.classes is None else self.scores(data, x)
-
-
-def arguments(scope: dict[str, Any]) -> dict[str, Any]:
-    """Return a constructor's arguments, from its ``locals()``, as plain values for ``config.json``."""
-    config = {key: value for key, value in scope.items() if key not in ("self", "__class__")}
-    if config["classes"] is not None and config["classes"] < 2:
-        raise UsageError(f"classes must be at least 2 (or None for points), got {config['classes']}")
-    return config
+        """Return class scores if the model has classes, else the nodes' points; ``x`` replaces the features."""
+        return self.points(data, x) if self.classes is None else self.scores(data, x)

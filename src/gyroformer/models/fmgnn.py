@@ -23,18 +23,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gyroformer.errors import UsageError
 from gyroformer.geometry.trig import safe_sqrt
-from gyroformer.models.base import arguments
 from gyroformer.models.stack import LayeredModel
 from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.nn.sparse import propagate, propagation
-from gyroformer.nn.tangent import activation_named
+from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.lifted import lift, sine_cosine, unlift
 from gyroformer.ops.positions import StereographicPositions
+from gyroformer.options import takes
+from gyroformer.options.models import FMGNNOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -86,68 +85,41 @@ class Landmarks(nn.Module):
 
     def __init__(self, count: int, dim: int) -> None:
         super().__init__()
-        if count < 1:
-            raise UsageError(f"landmarks must be at least 1, got {count}")
         # about one unit from the origin, in all directions
         self.tangent = nn.Parameter(torch.randn(count, BRANCHES, dim) * dim**-0.5)
 
     def forward(self, u: Tensor, k: Tensor) -> Tensor:
         """Return the distances ``(N, 3 * count)`` of tangent vectors ``(N, 3, dim)``; ``k (3, 1)``."""
-        places = torch.arange(len(u), len(u) + len(self.tangent), device=u.device)
+        rows = torch.arange(len(u), len(u) + len(self.tangent), device=u.device)
         together = torch.cat((u, self.tangent))
         found = []
         for branch in range(BRANCHES):
             one = slice(branch, branch + 1)
             positions = StereographicPositions.from_tangent(together[:, one], k[one])
-            found.append(safe_sqrt(positions.squared_dist_rows(places)[:, : len(u)]).mT)
+            found.append(safe_sqrt(positions.squared_dist_rows(rows)[:, : len(u)]).mT)
         return torch.cat(found, -1)
 
 
 class FMGNN(LayeredModel):
-    """The fused manifold graph neural network (see the module for the equations).
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width of each of the three branches.
-        layers: number of convolutions.
-        classes: number of classes; None for points of the product of the three spaces.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values dropped before each layer; None for 0.5 with classes, 0 without.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-        landmarks: number of landmarks in each space.
-        curvature: of the hyperbolic and the spherical branch, at the start.
-        learn_curvature: whether training changes them.
-    """
+    """The fused manifold graph neural network (see the module for the equations)."""
 
     name = "fmgnn"
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        layers: int = 2,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "relu",
-        landmarks: int = 32,
-        curvature: Sequence[float] = (-1.0, 1.0),
-        learn_curvature: bool = True,
-    ) -> None:
-        super().__init__(arguments(locals()))
-        self.config["curvature"] = list(curvature)
-        self.activation = activation_named(activation)
+    @takes(FMGNNOptions)
+    def __init__(self, options: FMGNNOptions) -> None:
+        super().__init__(options)
+        dim, layers, landmarks = options.dim, options.layers, options.landmarks
+        self.activation = ACTIVATIONS[options.activation]
         self.layers = nn.ModuleList(
-            FusedLayer(width, dim, curvature=curvature, learn_curvature=learn_curvature)
+            FusedLayer(width, dim, curvature=options.curvature, learn_curvature=options.learn_curvature)
             for width in [self.input.width, *[dim] * (layers - 1)]
         )
         # softmax of (log 4, 0, 0) is (2/3, 1/6, 1/6)
         start = math.log(4) * torch.eye(BRANCHES)
         self.exchange = nn.Parameter(start.expand(layers, -1, -1).clone())
-        if classes:
+        if options.classes:
             self.landmarks = Landmarks(landmarks, dim)
-            self.linear = nn.Linear(BRANCHES * landmarks, classes)
+            self.linear = nn.Linear(BRANCHES * landmarks, options.classes)
 
     @property
     def curvatures(self) -> Tensor:
@@ -163,10 +135,10 @@ class FMGNN(LayeredModel):
         """Return the nodes as tangent vectors at the origins of the three spaces, ``(N, 3, dim)``."""
         matrix = propagation(data, norm="row", loops=True, dtype=self.dtype)
         u = self.input_vectors(data, x)
-        for place, layer in enumerate(self.layers):
-            if place:
-                u = F.dropout(self.activation(u), self.dropout, self.training)
-                u = torch.einsum("mb,nbd->nmd", self.exchange[place - 1].softmax(-1), u)
+        for index, layer in enumerate(self.layers):
+            if index:
+                u = self.dropped(self.activation(u))
+                u = torch.einsum("mb,nbd->nmd", self.exchange[index - 1].softmax(-1), u)
             u = layer(u, matrix)
         return torch.einsum("mb,nbd->nmd", self.exchange[-1].softmax(-1), u)
 
@@ -174,10 +146,8 @@ class FMGNN(LayeredModel):
         """Return where the nodes are in the product of the three spaces."""
         return StereographicPositions.from_tangent(self.tangent(data, x), self._last_curvature())
 
-    def scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
+    def class_scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return class scores ``(N, classes)``, linear in the distances to the landmarks."""
-        if self.classes is None:
-            raise UsageError("the model was built without classes: it gives positions, not scores")
         return self.linear(self.landmarks(self.tangent(data, x), self._last_curvature()))
 
     def _last_curvature(self) -> Tensor:

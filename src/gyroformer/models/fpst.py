@@ -4,17 +4,18 @@ Read it against the paper: tokens (section 4.4), blocks (4.1 to 4.3), logits (4.
 line, the encoder.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from gyroformer.geometry import expmap0
-from gyroformer.models.base import GraphModel, arguments
-from gyroformer.nn.flat import FlatTransformer
+from gyroformer.models.base import GraphModel
 from gyroformer.nn.logits import StereographicLogits
-from gyroformer.nn.transformer import InitialCurvature, StereographicTransformer
+from gyroformer.nn.transformer import Encoder, FlatTransformer, StereographicTransformer
 from gyroformer.ops.positions import StereographicPositions
+from gyroformer.options import takes
+from gyroformer.options.layers import EncoderOptions, FlatEncoderOptions
+from gyroformer.options.models import FPSTOptions, TokenGTOptions, TokenizerOptions
 from gyroformer.tokens import GraphTokenizer, TokenRow
 
 if TYPE_CHECKING:
@@ -28,21 +29,14 @@ class GraphTransformer(GraphModel):
     nodes, or with ``classes`` their scores ``(N, classes)``; with ``graph_token`` both are of the graphs.
     """
 
-    encoder: StereographicTransformer | FlatTransformer
-
-    def __init__(
-        self,
-        encoder: StereographicTransformer | FlatTransformer,
-        config: dict[str, Any],
-    ) -> None:
-        super().__init__()
-        self.config = config
-        tokens = {key: config[key] for key in TOKEN_OPTIONS}
-        self.tokenizer = GraphTokenizer(config["in_features"], encoder.dim, **tokens)
+    def __init__(self, options: TokenGTOptions, encoder: Encoder) -> None:
+        super().__init__(options)
+        self.tokenizer = GraphTokenizer.of(options.part(TokenizerOptions))
         self.encoder = encoder
-        classes = self.classes
         self.logits = (
-            StereographicLogits(encoder.dim, encoder.heads, classes, curvature=None) if classes else None
+            StereographicLogits(options.dim, options.heads, options.classes, curvature=None)
+            if options.classes
+            else None
         )
 
     @property
@@ -51,7 +45,7 @@ class GraphTransformer(GraphModel):
         return self.encoder.curvatures
 
     def prepare(self, data: "Data") -> "Data":
-        """Compute the Laplacian eigenvectors and the token edges of ``data`` once."""
+        """Return a copy of ``data`` that carries its Laplacian eigenvectors and token edges."""
         return self.tokenizer.prepare(data)
 
     def tangent(self, data: "Data", x: Tensor | None = None) -> Tensor:
@@ -68,22 +62,18 @@ class GraphTransformer(GraphModel):
         """Return where the nodes (graphs, with ``graph_token``) are."""
         return StereographicPositions.from_tangent(self.tangent(data, x), self.encoder.output_curvature)
 
-    def scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
+    def class_scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return the smooth product logits ``(N, classes)``."""
-        assert self.logits is not None, "the model was built without classes"
+        assert self.logits is not None
         return self.logits.tangent(self.tangent(data, x), self.encoder.output_curvature)
-
-    def forward(self, data: "Data", x: Tensor | None = None) -> Tensor:
-        """Return class scores if the model has classes, else points; ``x`` replaces the graph's features."""
-        return self.points(data, x) if self.logits is None else self.scores(data, x)
 
     def _encode(self, row: TokenRow) -> Tensor:
         if row.segment is None:
             return self.encoder.tangent(row.tokens)
-        if self.config["attention"] == "linear":
+        if self.encoder.kind == "linear":
             return self.encoder.tangent(row.tokens, segment=row.segment, count=row.graphs)
-        tokens, mask, place = row.padded()
-        return self.encoder.tangent(tokens, mask).flatten(0, 1)[place]
+        tokens, mask, index = row.padded()
+        return self.encoder.tangent(tokens, mask).flatten(0, 1)[index]
 
 
 class FPST(GraphTransformer):
@@ -92,124 +82,20 @@ class FPST(GraphTransformer):
     Example:
         >>> model = FPST(0, num_nodes=34, dim=16, heads=2)          # a graph without features
         >>> points = model(gf.load("karate"))                       # (34, 2, 8)
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width, all heads together.
-        heads: number of heads.
-        layers: number of blocks.
-        classes: number of classes; None to return points.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        identifiers: number of Laplacian eigenvectors.
-        identifier_norm: ``"unit"``, or ``"entry"`` for eigenvectors times the root of the number of nodes.
-        feature_dropout: share of the node features dropped in training.
-        edge_tokens: ``"undirected"``, ``"directed"`` or ``"none"``.
-        edge_features: width of ``edge_attr``.
-        graph_token: whether results are of graphs instead of nodes.
-        flip_signs: whether training draws random signs of the eigenvectors.
-        ffn_dim: inner width of the feed-forward parts.
-        attention: ``"linear"`` or ``"softmax"``.
-        norm: whether to normalise before each part.
-        final_norm: whether to normalise the result in the tangent space.
-        dropout: share of values dropped in the blocks.
-        dropout_kind: ``"tangent"`` or ``"weight"``.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-        curvature: initial curvatures.
-        learn_curvature: whether training changes them.
-        share_curvature: one curvature for all heads of a layer.
     """
 
     name = "fpst"
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        heads: int = 2,
-        layers: int = 1,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        identifiers: int = 16,
-        identifier_norm: str = "unit",
-        feature_dropout: float = 0.0,
-        edge_tokens: str = "undirected",
-        edge_features: int = 0,
-        graph_token: bool = False,
-        flip_signs: bool = False,
-        ffn_dim: int | None = None,
-        attention: str = "linear",
-        norm: bool = True,
-        final_norm: bool = False,
-        dropout: float = 0.0,
-        dropout_kind: str = "tangent",
-        activation: str = "relu",
-        curvature: InitialCurvature = 0.0,
-        learn_curvature: bool = True,
-        share_curvature: bool = False,
-    ) -> None:
-        config = arguments(locals())
-        options = {key: config[key] for key in (*ENCODER_OPTIONS, *CURVATURE_OPTIONS)}
-        super().__init__(StereographicTransformer(**options), config)
+    @takes(FPSTOptions)
+    def __init__(self, options: FPSTOptions) -> None:
+        super().__init__(options, StereographicTransformer.of(options.part(EncoderOptions)))
 
 
 class TokenGT(GraphTransformer):
-    """The flat twin of :class:`FPST`: the same tokens and parameters, an ordinary pre-norm Transformer.
-
-    Arguments are those of :class:`FPST` without the curvatures.
-    """
+    """The flat twin of :class:`FPST`: the same tokens and parameters, an ordinary pre-norm Transformer."""
 
     name = "tokengt"
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        heads: int = 2,
-        layers: int = 1,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        identifiers: int = 16,
-        identifier_norm: str = "unit",
-        feature_dropout: float = 0.0,
-        edge_tokens: str = "undirected",
-        edge_features: int = 0,
-        graph_token: bool = False,
-        flip_signs: bool = False,
-        ffn_dim: int | None = None,
-        attention: str = "linear",
-        norm: bool = True,
-        final_norm: bool = False,
-        dropout: float = 0.0,
-        dropout_kind: str = "tangent",
-        activation: str = "relu",
-    ) -> None:
-        config = arguments(locals())
-        options = {key: config[key] for key in ENCODER_OPTIONS}
-        super().__init__(FlatTransformer(**options), config)
-
-
-TOKEN_OPTIONS: Sequence[str] = (
-    "num_nodes",
-    "identifiers",
-    "identifier_norm",
-    "feature_dropout",
-    "edge_tokens",
-    "edge_features",
-    "graph_token",
-    "flip_signs",
-)
-ENCODER_OPTIONS: Sequence[str] = (
-    "dim",
-    "heads",
-    "layers",
-    "ffn_dim",
-    "attention",
-    "norm",
-    "final_norm",
-    "dropout",
-    "dropout_kind",
-    "activation",
-)
-CURVATURE_OPTIONS: Sequence[str] = ("curvature", "learn_curvature", "share_curvature")
+    @takes(TokenGTOptions)
+    def __init__(self, options: TokenGTOptions) -> None:
+        super().__init__(options, FlatTransformer.of(options.part(FlatEncoderOptions)))

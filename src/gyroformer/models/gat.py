@@ -14,51 +14,31 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from gyroformer.models.base import arguments
 from gyroformer.models.stack import ConvolutionStack
-from gyroformer.nn.curvature import head_width
 from gyroformer.nn.sparse import neighbour_edges
+from gyroformer.options import takes
+from gyroformer.options.layers import head_width
+from gyroformer.options.models import GATOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
 class GAT(ConvolutionStack):
-    """A graph attention network (see the module for the equation).
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width of the inner layers, all heads together, and of the result without classes.
-        heads: number of heads.
-        layers: number of convolutions.
-        classes: number of classes; None for vectors of width ``dim``.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values and of coefficients dropped in each layer; None for 0.6 with classes, 0 without.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-    """
+    """A graph attention network (see the module for the equation)."""
 
     name = "gat"
-    usual_dropout = 0.6
+    options: GATOptions
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        heads: int = 4,
-        layers: int = 2,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "elu",
-    ) -> None:
-        super().__init__(arguments(locals()))
+    @takes(GATOptions)
+    def __init__(self, options: GATOptions) -> None:
+        super().__init__(options)
 
     def convolution(self, before: int, after: int, *, last: bool) -> nn.Module:
         """Return a convolution whose heads are joined, or averaged in the last layer."""
         from torch_geometric.nn import GATConv
 
-        heads = self.config["heads"]
+        heads = self.options.heads
         width = after if last else head_width(after, heads)
         return GATConv(
             before,

@@ -34,16 +34,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.geometry.trig import safe_sqrt
-from gyroformer.models.base import arguments
 from gyroformer.models.stack import LayeredModel
-from gyroformer.nn.curvature import HeadCurvature, head_width
+from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.nn.logits import StereographicLogits
 from gyroformer.nn.sparse import edge_softmax, edge_sum, neighbour_edges
-from gyroformer.nn.tangent import activation_named
+from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.lifted import sine_cosine, translate
 from gyroformer.ops.positions import StereographicPositions
+from gyroformer.options import takes
+from gyroformer.options.models import GILOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -67,7 +67,7 @@ class HyperbolicAttention(nn.Module):
 
     def __init__(self, before: int, after: int, heads: int, *, distance: str, dropout: float) -> None:
         super().__init__()
-        width = head_width(after, heads)
+        width = after // heads
         self.heads, self.sign, self.dropout = heads, DISTANCES[distance], dropout
         self.linear = nn.Linear(before, after, bias=False)
         self.bias = nn.Parameter(torch.zeros(after))
@@ -112,57 +112,27 @@ class Exchange(nn.Module):
 
 
 class GIL(LayeredModel):
-    """Graph geometry interaction learning (see the module for the equations).
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width of each of the two streams.
-        heads: number of heads.
-        layers: number of layers with exchange; with classes another convolution follows.
-        classes: number of classes; None for points of the product of the ball and a flat space.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values and coefficients dropped; None for 0.6 with classes, 0 without.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-        curvature: of the ball, at the start.
-        learn_curvature: whether training changes it.
-        distance: how the distance acts on attention: ``"grow"``, ``"fall"`` or ``"none"``.
-    """
+    """Graph geometry interaction learning (see the module for the equations)."""
 
     name = "gil"
-    usual_dropout = 0.6
+    options: GILOptions
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        heads: int = 8,
-        layers: int = 1,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "elu",
-        curvature: float = -1.0,
-        learn_curvature: bool = False,
-        distance: str = "grow",
-    ) -> None:
-        super().__init__(arguments(locals()))
+    @takes(GILOptions)
+    def __init__(self, options: GILOptions) -> None:
+        super().__init__(options)
         from torch_geometric.nn import GATConv
 
-        if distance not in DISTANCES:
-            near = did_you_mean(distance, list(DISTANCES))
-            raise UsageError(f"distance must be one of {', '.join(DISTANCES)}; got {distance!r}{near}")
-        self.activation = activation_named(activation)
-        self.space = HeadCurvature(1, initial=curvature, learn=learn_curvature)
+        dim, heads, classes = options.dim, options.heads, options.classes
+        self.activation = ACTIVATIONS[options.activation]
+        self.space = HeadCurvature(1, initial=options.curvature, learn=options.learn_curvature)
 
         def ball(before: int, heads: int) -> HyperbolicAttention:
-            return HyperbolicAttention(before, dim, heads, distance=distance, dropout=self.dropout)
+            return HyperbolicAttention(before, dim, heads, distance=options.distance, dropout=self.dropout)
 
         def flat(before: int, after: int, heads: int) -> nn.Module:
-            width = head_width(after, heads)
-            return GATConv(before, width, heads, dropout=self.dropout, add_self_loops=False)
+            return GATConv(before, after // heads, heads, dropout=self.dropout, add_self_loops=False)
 
-        widths = [self.input.width, *[dim] * (layers - 1)]
+        widths = [self.input.width, *[dim] * (options.layers - 1)]
         self.ball = nn.ModuleList(ball(width, heads) for width in widths)
         self.flat = nn.ModuleList(flat(width, dim, heads) for width in widths)
         self.exchange = nn.ModuleList(Exchange() for _ in widths)
@@ -175,7 +145,7 @@ class GIL(LayeredModel):
     @property
     def curvatures(self) -> Tensor:
         """The curvatures of the ball and of the flat space, ``(layers, 2)``."""
-        return self._curvature().mT.expand(self.config["layers"], -1)
+        return self._curvature().mT.expand(self.options.layers, -1)
 
     def prepare(self, data: "Data") -> "Data":
         """Sort out the neighbourhoods once."""
@@ -186,13 +156,13 @@ class GIL(LayeredModel):
         """Return the hyperbolic stream as tangent vectors and the flat stream, both ``(N, dim)``."""
         edges, k = neighbour_edges(data, loops=True), self.space()
         u = h = self.input_vectors(data, x)
-        for place in range(len(self.ball)):
-            if place:
-                u, h = self._drop(u), self._drop(h)
-            u, h = self.ball[place](u, edges, k), self.flat[place](h, edges)
-            if self.classes or place + 1 < len(self.ball):
+        for index in range(len(self.ball)):
+            if index:
+                u, h = self.dropped(u), self.dropped(h)
+            u, h = self.ball[index](u, edges, k), self.flat[index](h, edges)
+            if self.classes or index + 1 < len(self.ball):
                 u, h = self.activation(u), self.activation(h)
-            u, h = self.exchange[place](u, h, k)
+            u, h = self.exchange[index](u, h, k)
         return u, h
 
     def positions(self, data: "Data", x: Tensor | None = None) -> StereographicPositions:
@@ -201,13 +171,11 @@ class GIL(LayeredModel):
         # a stereographic space at k = 0 measures twice the Euclidean distance
         return StereographicPositions.from_tangent(torch.stack((u, 0.5 * h), 1), self._curvature())
 
-    def scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
+    def class_scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return the logarithms ``(N, classes)`` of the mixed probabilities."""
-        if self.classes is None:
-            raise UsageError("the model was built without classes: it gives positions, not scores")
         (u, h), edges, k = self.streams(data, x), neighbour_edges(data, loops=True), self.space()
-        u = self.activation(self.ball_decoder(self._drop(u), edges, k))
-        ball, flat = self.logits.tangent(u.unsqueeze(1), k), self.flat_decoder(self._drop(h), edges)
+        u = self.activation(self.ball_decoder(self.dropped(u), edges, k))
+        ball, flat = self.logits.tangent(u.unsqueeze(1), k), self.flat_decoder(self.dropped(h), edges)
         weight = F.logsigmoid(torch.cat((self.ball_weight(u), self.flat_weight(flat)), -1))
         share = weight - weight.logsumexp(-1, keepdim=True)
         mixed = torch.stack((ball.log_softmax(-1), flat.log_softmax(-1)), -1) + share.unsqueeze(1)
@@ -217,6 +185,3 @@ class GIL(LayeredModel):
         """Return the curvatures of the product, ``(2, 1)``."""
         k = self.space()
         return torch.cat((k, torch.zeros_like(k)))
-
-    def _drop(self, h: Tensor) -> Tensor:
-        return F.dropout(h, self.dropout, self.training)

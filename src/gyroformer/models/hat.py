@@ -1,17 +1,15 @@
 r"""HAT (Zhang, Wang, Shi, Jiang and Ye, 2021): hyperbolic graph attention by distance."""
 
-from collections.abc import Callable
-
 from torch import Tensor, nn
 
 from gyroformer.geometry.trig import arsin_ratio, safe_sqrt
-from gyroformer.models.base import arguments
-from gyroformer.models.tangent_stack import CurvedLayer, TangentStack
-from gyroformer.nn.curvature import NegativeCurvature, head_width
+from gyroformer.models.stack import CurvedLayer, TangentStack
+from gyroformer.nn.curvature import MobiusBias, NegativeCurvature
 from gyroformer.nn.sparse import edge_softmax, edge_sum
-from gyroformer.nn.tangent import activation_named
-from gyroformer.nn.translation import MobiusBias
+from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.lifted import sine_cosine
+from gyroformer.options import takes
+from gyroformer.options.models import HATOptions
 
 
 def edge_distances(u: Tensor, target: Tensor, source: Tensor, k: Tensor) -> Tensor:
@@ -23,32 +21,15 @@ def edge_distances(u: Tensor, target: Tensor, source: Tensor, k: Tensor) -> Tens
 
 
 class HATLayer(CurvedLayer):
-    """Linear map, bias, attention by distance, activation; see :class:`HAT` for the equations.
+    """Linear map, bias, attention by distance, activation; see :class:`HAT` for the equations."""
 
-    Args:
-        linear: the linear map of the joined tangent vectors.
-        heads: number of heads.
-        width: width of a head.
-        curvature: initial curvature, negative.
-        learn_curvature: whether training changes it.
-        activation: σ, applied in the tangent space at the origin.
-    """
-
-    def __init__(
-        self,
-        linear: nn.Module,
-        heads: int,
-        width: int,
-        *,
-        curvature: float,
-        learn_curvature: bool,
-        activation: Callable[[Tensor], Tensor],
-    ) -> None:
+    def __init__(self, linear: nn.Module, options: HATOptions) -> None:
         super().__init__()
+        heads = options.heads
         self.linear = linear
-        self.bias = MobiusBias(heads, width)
-        self.space = NegativeCurvature(heads, initial=curvature, learn=learn_curvature)
-        self.activation = activation
+        self.bias = MobiusBias(heads, options.dim // heads)
+        self.space = NegativeCurvature(heads, initial=options.curvature, learn=options.learn_curvature)
+        self.activation = ACTIVATIONS[options.activation]
 
     def mapped(self, u: Tensor) -> Tensor:
         """Return the points h' between which attention goes, as tangent vectors ``(N, heads, d)``."""
@@ -80,47 +61,16 @@ class HAT(TangentStack):
 
     Published code departs: none by the authors is known to us. The re-implementation that is usually compared with
     has the score of a flat graph attention network, without any distance, and adds the bias twice.
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width, all heads together.
-        heads: number of heads.
-        layers: number of layers; the scores' linear map comes on top.
-        classes: number of classes; None to return points.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values dropped before each linear map; None for 0.5 with classes, else 0.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-        curvature: initial curvature of each head, negative.
-        learn_curvature: whether training changes them (the paper's are fixed); they stay negative.
     """
 
     name = "hat"
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        heads: int = 4,
-        layers: int = 2,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "elu",
-        curvature: float = -1.0,
-        learn_curvature: bool = False,
-    ) -> None:
-        super().__init__(arguments(locals()))
-        width = head_width(dim, heads)
+    @takes(HATOptions)
+    def __init__(self, options: HATOptions) -> None:
+        super().__init__(options)
+        dim = options.dim
         self.layers = nn.ModuleList(
-            HATLayer(
-                nn.Linear(dim, dim, bias=False) if place else nn.Identity(),
-                heads,
-                width,
-                curvature=curvature,
-                learn_curvature=learn_curvature,
-                activation=activation_named(activation),
-            )
-            for place in range(layers)
+            HATLayer(nn.Linear(dim, dim, bias=False) if index else nn.Identity(), options)
+            for index in range(options.layers)
         )
-        self.decoder = nn.Linear(dim, classes) if classes else None
+        self.decoder = nn.Linear(dim, options.classes) if options.classes else None

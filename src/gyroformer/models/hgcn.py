@@ -3,19 +3,17 @@ r"""HGCN (Chami, Ying, Ré and Leskovec, 2019): graph convolution in hyperbolic 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gyroformer.config import check_choice
-from gyroformer.models.base import arguments
-from gyroformer.models.tangent_stack import CurvedLayer, TangentStack
-from gyroformer.nn.curvature import NegativeCurvature
+from gyroformer.models.stack import CurvedLayer, TangentStack
+from gyroformer.nn.curvature import MobiusBias, NegativeCurvature
 from gyroformer.nn.sparse import edge_softmax, edge_sum, propagate
-from gyroformer.nn.tangent import activation_named
-from gyroformer.nn.translation import MobiusBias
+from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.lifted import sine_cosine, translate_hyperbolic
+from gyroformer.options import takes
+from gyroformer.options.models import HGCNOptions
 
 #: the length, in the stereographic chart's tangent space at the origin, of a unit vector of each model's: the
 #: ball's metric is 2 there, the hyperboloid's is 1
 SCALES = {"hyperboloid": 0.5, "poincare": 1.0}
-AGGREGATIONS = ["origin", "centre"]
 #: slope of the attention's score below zero; any bend will do, see :class:`NeighbourAttention`
 SLOPE = 0.2
 
@@ -56,26 +54,15 @@ def centre_mean(u: Tensor, weight: Tensor, target: Tensor, source: Tensor, k: Te
 class HGCNLayer(CurvedLayer):
     """Linear map, bias, mean of the neighbours, activation; see :class:`HGCN` for the arguments."""
 
-    def __init__(
-        self,
-        linear: nn.Module,
-        dim: int,
-        *,
-        manifold: str,
-        aggregation: str,
-        attention: bool,
-        activation: str,
-        curvature: float,
-        learn_curvature: bool,
-    ) -> None:
+    def __init__(self, linear: nn.Module, options: HGCNOptions) -> None:
         super().__init__()
         self.linear = linear
-        self.bias = MobiusBias(1, dim)
-        self.attention = NeighbourAttention(dim) if attention else None
-        self.space = NegativeCurvature(1, initial=curvature, learn=learn_curvature)
-        self.activation = activation_named(activation)
-        self.scale = SCALES[manifold]
-        self.aggregation = aggregation
+        self.bias = MobiusBias(1, options.dim)
+        self.attention = NeighbourAttention(options.dim) if options.attention else None
+        self.space = NegativeCurvature(1, initial=options.curvature, learn=options.learn_curvature)
+        self.activation = ACTIVATIONS[options.activation]
+        self.scale = SCALES[options.manifold]
+        self.aggregation = options.aggregation
 
     def forward(self, u: Tensor, matrix: Tensor) -> Tensor:
         """Return the convolved tangent vectors ``(N, dim)``; ``matrix`` is the mean over neighbours."""
@@ -119,56 +106,18 @@ class HGCN(TangentStack):
     Published code departs: attention is a sigmoid on a dense matrix, without a softmax, and off; the mean at the
     centre loops over the nodes; the curvature is an unconstrained parameter, which a step can carry past zero;
     dropout is on the weights; squared distances stop at 50.
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width.
-        layers: number of layers; the scores' linear map comes on top.
-        classes: number of classes; None to return points.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values dropped before each linear map; None for 0.5 with classes, else 0.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-        manifold: ``"hyperboloid"`` or ``"poincare"``.
-        aggregation: ``"origin"``, or ``"centre"`` as in the paper's text.
-        attention: whether neighbours have learned weights.
-        curvature: initial curvature of each layer, negative.
-        learn_curvature: whether training changes them; they stay negative.
     """
 
     name = "hgcn"
     norm = "row"
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        layers: int = 2,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "relu",
-        manifold: str = "hyperboloid",
-        aggregation: str = "origin",
-        attention: bool = False,
-        curvature: float = -1.0,
-        learn_curvature: bool = True,
-    ) -> None:
-        super().__init__(arguments(locals()))
-        check_choice("manifold", manifold, list(SCALES))
-        check_choice("aggregation", aggregation, AGGREGATIONS)
-        self.scale = SCALES[manifold]
+    @takes(HGCNOptions)
+    def __init__(self, options: HGCNOptions) -> None:
+        super().__init__(options)
+        self.scale = SCALES[options.manifold]
+        dim = options.dim
         self.layers = nn.ModuleList(
-            HGCNLayer(
-                nn.Linear(dim, dim, bias=False) if place else nn.Identity(),
-                dim,
-                manifold=manifold,
-                aggregation=aggregation,
-                attention=attention,
-                activation=activation,
-                curvature=curvature,
-                learn_curvature=learn_curvature,
-            )
-            for place in range(layers)
+            HGCNLayer(nn.Linear(dim, dim, bias=False) if index else nn.Identity(), options)
+            for index in range(options.layers)
         )
-        self.decoder = nn.Linear(dim, classes) if classes else None
+        self.decoder = nn.Linear(dim, options.classes) if options.classes else None

@@ -1,35 +1,25 @@
 r"""HGNN (Liu, Nickel and Kiela, 2019): hyperbolic graph neural network with centroid scores."""
 
-from collections.abc import Callable
-
 from torch import Tensor, nn
 
-from gyroformer.models.base import arguments
-from gyroformer.models.tangent_stack import CurvedLayer, TangentStack
-from gyroformer.nn.ball import ball_activation, shrinking_activation
-from gyroformer.nn.centroids import CentroidScores
+from gyroformer.models.stack import CurvedLayer, TangentStack
 from gyroformer.nn.curvature import NegativeCurvature
+from gyroformer.nn.logits import CentroidScores
 from gyroformer.nn.sparse import propagate
+from gyroformer.nn.tangent import ACTIVATIONS, ball_activation
+from gyroformer.options import takes
+from gyroformer.options.models import HGNNOptions
 
 
 class HGNNLayer(CurvedLayer):
-    r"""One layer, :math:`\sigma(\exp_0(\sum_j \hat A_{ij} W \log_0 h_j))`, σ on the ball's coordinates.
+    r"""One layer, :math:`\sigma(\exp_0(\sum_j \hat A_{ij} W \log_0 h_j))`, σ on the ball's coordinates."""
 
-    Args:
-        dim: width.
-        curvature: initial curvature, negative.
-        learn_curvature: whether training changes it.
-        activation: σ.
-    """
-
-    def __init__(
-        self, dim: int, curvature: float, learn_curvature: bool, activation: Callable[[Tensor], Tensor]
-    ) -> None:
+    def __init__(self, options: HGNNOptions) -> None:
         super().__init__()
-        self.linear = nn.Linear(dim, dim, bias=False)
+        self.linear = nn.Linear(options.dim, options.dim, bias=False)
         nn.init.xavier_uniform_(self.linear.weight)
-        self.space = NegativeCurvature(1, initial=curvature, learn=learn_curvature)
-        self.activation = activation
+        self.space = NegativeCurvature(1, initial=options.curvature, learn=options.learn_curvature)
+        self.activation = ACTIVATIONS[options.activation]
 
     def forward(self, u: Tensor, matrix: Tensor) -> Tensor:
         """Return the tangent vectors ``(N, dim)`` of the next points."""
@@ -49,43 +39,18 @@ class HGNN(TangentStack):
     Published code departs: its logarithm at the origin of the ball divides by artanh instead of multiplying, so
     it is not the inverse of the exponential; 1e-5 is added to vectors throughout; the weights of all layers are
     one and the width is 600 with 700 centroids. Re-implementations drop the centroids.
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width.
-        layers: number of layers; the features' linear map and the centroids come on top.
-        classes: number of classes; None to return points.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values dropped before each linear map; None for 0.5 with classes, else 0.
-        activation: one of elu, gelu, relu, tanh; sigmoid would lead out of the ball, and so would the SELU of the
-            published runs, to which elu comes nearest.
-        centroids: number of centroids.
-        curvature: initial curvature of each layer, negative.
-        learn_curvature: whether training changes them (the paper's are fixed); they stay negative.
     """
 
     name = "hgnn"
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        layers: int = 2,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "elu",
-        centroids: int = 64,
-        curvature: float = -1.0,
-        learn_curvature: bool = False,
-    ) -> None:
-        super().__init__(arguments(locals()))
-        self.activation = shrinking_activation(activation)
-        self.layers = nn.ModuleList(
-            HGNNLayer(dim, curvature, learn_curvature, self.activation) for _ in range(layers)
+    @takes(HGNNOptions)
+    def __init__(self, options: HGNNOptions) -> None:
+        super().__init__(options)
+        self.activation = ACTIVATIONS[options.activation]
+        self.layers = nn.ModuleList(HGNNLayer(options) for _ in range(options.layers))
+        self.centroids = (
+            CentroidScores(options.dim, options.centroids, options.classes) if options.classes else None
         )
-        self.centroids = CentroidScores(dim, centroids, classes) if classes else None
 
     def enter(self, u: Tensor) -> Tensor:
         """Return the first layer's tangent vectors from the features' linear map."""

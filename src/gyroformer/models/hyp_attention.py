@@ -8,23 +8,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from gyroformer.errors import UsageError, did_you_mean
+from gyroformer.errors import UsageError
 from gyroformer.geometry.parts import length
 from gyroformer.geometry.trig import arsin_ratio, safe_sqrt
-from gyroformer.models.base import arguments
 from gyroformer.models.hat import edge_distances
-from gyroformer.models.tangent_stack import CurvedLayer, TangentStack
-from gyroformer.nn.curvature import NegativeCurvature, head_width
+from gyroformer.models.stack import CurvedLayer, TangentStack
+from gyroformer.nn.curvature import NegativeCurvature
 from gyroformer.nn.sparse import edge_softmax, edge_sum
-from gyroformer.nn.tangent import activation_named
+from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.lifted import lift, sine_cosine, unlift
 from gyroformer.ops.pair_blocks import block_rows, laid_out, quotients
+from gyroformer.options import takes
+from gyroformer.options.models import HypAttentionOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-SCOPES = ["neighbours", "all"]
-WEIGHTS = ["softmax", "sigmoid"]
 #: nodes up to which attention may go to all: a training step of one layer of 4 heads then takes a minute of one core
 ALL_NODES = 8192
 #: length, in the stereographic chart's tangent space at the origin, of a unit vector of the hyperboloid's
@@ -45,33 +44,19 @@ def from_polar(x: Tensor) -> Tensor:
 class HypAttentionLayer(CurvedLayer):
     """Attention by distance and Einstein midpoints; see :class:`HypAttention` for the equations.
 
-    Args:
-        dim: width, all heads together.
-        heads: number of heads.
-        weights: ``"softmax"`` or ``"sigmoid"``.
-        activation: name of the activation; None for none.
-        curvature: initial curvature, negative.
-        learn_curvature: whether training changes it.
+    ``last``: whether the layer is the last of a model without classes, which has no activation.
     """
 
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        *,
-        weights: str,
-        activation: str | None,
-        curvature: float,
-        learn_curvature: bool,
-    ) -> None:
+    def __init__(self, options: HypAttentionOptions, *, last: bool) -> None:
         super().__init__()
-        self.heads, self.width = heads, head_width(dim, heads)
-        self.polar = nn.Linear(dim, 3 * heads * (self.width + 1))
-        self.space = NegativeCurvature(heads, initial=curvature, learn=learn_curvature)
+        heads = self.heads = options.heads
+        self.width = options.dim // heads
+        self.polar = nn.Linear(options.dim, 3 * heads * (self.width + 1))
+        self.space = NegativeCurvature(heads, initial=options.curvature, learn=options.learn_curvature)
         # the softplus of this is 1
         self.sharpness = nn.Parameter(torch.full((heads,), math.log(math.expm1(1.0))))
-        self.threshold = nn.Parameter(torch.zeros(heads)) if weights == "sigmoid" else None
-        self.activation = activation_named(activation) if activation else None
+        self.threshold = nn.Parameter(torch.zeros(heads)) if options.weights == "sigmoid" else None
+        self.activation = None if last else ACTIVATIONS[options.activation]
 
     def points(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values as the chart's tangent vectors, ``(N, heads, d)`` each."""
@@ -147,63 +132,24 @@ class HypAttention(TangentStack):
     of a parameter and starts at 1; a negative radius goes the other way; there is no residual and no feed-forward
     part, since a layer takes the place of a graph convolution; σ is an ELU, for a ReLU may leave a head nothing to
     read a direction from, and scores much worse; without classes the last layer has no σ.
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width, all heads together.
-        heads: number of heads.
-        layers: number of layers; the scores' linear map comes on top.
-        classes: number of classes; None to return points.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values dropped before each linear map; None for 0.5 with classes, else 0.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-        scope: ``"neighbours"`` or ``"all"``.
-        weights: f, ``"softmax"`` or ``"sigmoid"``.
-        curvature: initial curvature of each head, negative.
-        learn_curvature: whether training changes them (the paper's are fixed); they stay negative.
     """
 
     name = "hyp-attention"
+    options: HypAttentionOptions
     scale = UNIT
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        heads: int = 4,
-        layers: int = 1,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "elu",
-        scope: str = "neighbours",
-        weights: str = "softmax",
-        curvature: float = -1.0,
-        learn_curvature: bool = False,
-    ) -> None:
-        super().__init__(arguments(locals()))
-        activation_named(activation)
-        for name, value, known in (("scope", scope, SCOPES), ("weights", weights, WEIGHTS)):
-            if value not in known:
-                near = did_you_mean(value, known)
-                raise UsageError(f"{name} must be one of {', '.join(known)}; got {value!r}{near}")
+    @takes(HypAttentionOptions)
+    def __init__(self, options: HypAttentionOptions) -> None:
+        super().__init__(options)
+        layers, classes = options.layers, options.classes
         self.layers = nn.ModuleList(
-            HypAttentionLayer(
-                dim,
-                heads,
-                weights=weights,
-                activation=activation if classes or place + 1 < layers else None,
-                curvature=curvature,
-                learn_curvature=learn_curvature,
-            )
-            for place in range(layers)
+            HypAttentionLayer(options, last=not classes and index + 1 == layers) for index in range(layers)
         )
-        self.decoder = nn.Linear(dim, classes) if classes else None
+        self.decoder = nn.Linear(options.dim, classes) if classes else None
 
     def matrix(self, data: "Data") -> Tensor:
         """Return what says who attends to whom: the sparse adjacency, or the graph of each node."""
-        if self.config["scope"] == "neighbours":
+        if self.options.scope == "neighbours":
             return super().matrix(data)
         nodes = int(data.num_nodes or 0)
         if nodes > ALL_NODES:

@@ -1,15 +1,14 @@
 r"""Hypformer (Yang et al., 2024): a Transformer and a graph convolution on the hyperboloid."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gyroformer.errors import UsageError
 from gyroformer.geometry import hyperboloid
-from gyroformer.models.base import arguments
-from gyroformer.models.stack import LayeredModel, checked_share
+from gyroformer.models.stack import LayeredModel
 from gyroformer.nn.curvature import NegativeCurvature
 from gyroformer.nn.lorentz import (
     FocusedAttention,
@@ -19,8 +18,10 @@ from gyroformer.nn.lorentz import (
     rescaled,
 )
 from gyroformer.nn.sparse import propagation
-from gyroformer.nn.tangent import activation_named
+from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.positions import StereographicPositions
+from gyroformer.options import takes
+from gyroformer.options.models import HypformerOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -29,10 +30,12 @@ if TYPE_CHECKING:
 class Refinement(nn.Module):
     """What works on the space part alone: layer norm, activation, dropout; nothing if it is the ``end``."""
 
-    def __init__(self, dim: int, activation: str, dropout: float, *, end: bool = False) -> None:
+    def __init__(
+        self, dim: int, activation: Callable[[Tensor], Tensor], dropout: float, *, end: bool = False
+    ) -> None:
         super().__init__()
         self.norm = None if end else nn.LayerNorm(dim)
-        self.activation, self.dropout = activation_named(activation), dropout
+        self.activation, self.dropout = activation, dropout
 
     def forward(self, s: Tensor) -> Tensor:
         """Return the refined space parts ``(N, dim)``."""
@@ -82,59 +85,33 @@ class Hypformer(LayeredModel):
 
     Published code departs: its feature map has a temperature, which cancels, as φ grows like its argument and the
     sums are normalised; small constants are added to the features and the normaliser.
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width of the space part.
-        heads: number of heads.
-        layers: number of attention blocks.
-        classes: number of classes; None to return points.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values dropped; None for 0.5 with classes, else 0.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-        power: p of the focused feature map, at least 1.
-        graph_layers: number of graph convolutions; 0 for a Transformer that does not see the edges.
-        graph_weight: weight of the graph branch, from 0 to below 1; the attention has the rest.
-        curvature: of each block, negative.
-        learn_curvature: whether training changes them (the paper's are fixed); they stay negative.
     """
 
     name = "hypformer"
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        heads: int = 1,
-        layers: int = 1,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "relu",
-        power: float = 2.0,
-        graph_layers: int = 2,
-        graph_weight: float = 0.8,
-        curvature: float = -1.0,
-        learn_curvature: bool = False,
-    ) -> None:
-        super().__init__(arguments(locals()))
-        if graph_layers < 0:
-            raise UsageError(f"graph_layers must be at least 0, got {graph_layers}")
-        self.graph_weight = checked_share(graph_weight, "graph_weight")
+    @takes(HypformerOptions)
+    def __init__(self, options: HypformerOptions) -> None:
+        super().__init__(options)
+        dim, layers, graph_layers, classes = (
+            options.dim,
+            options.layers,
+            options.graph_layers,
+            options.classes,
+        )
+        self.graph_weight = options.graph_weight
 
         def refinement(end: bool) -> Refinement:
-            return Refinement(dim, activation, self.dropout, end=end and not classes)
+            return Refinement(dim, ACTIVATIONS[options.activation], self.dropout, end=end and not classes)
 
         self.enter = LorentzLinear(self.input.width, dim)
         self.refine = refinement(False)
         self.blocks = nn.ModuleList(
             HypformerBlock(
-                FocusedAttention(dim, heads, power),
-                refinement(place + 1 == layers),
-                NegativeCurvature(1, initial=curvature, learn=learn_curvature),
+                FocusedAttention(dim, options.heads, options.power),
+                refinement(index + 1 == layers),
+                NegativeCurvature(1, initial=options.curvature, learn=options.learn_curvature),
             )
-            for place in range(layers)
+            for index in range(layers)
         )
         self.graph_maps = nn.ModuleList(LorentzLinear(dim, dim) for _ in range(graph_layers))
         self.graph_refine = nn.ModuleList(refinement(m + 1 == graph_layers) for m in range(graph_layers))
@@ -162,8 +139,8 @@ class Hypformer(LayeredModel):
         batch = data.batch if "batch" in data else None
         count = 1 if batch is None else int(data.num_graphs)
         s = start
-        for place, block in enumerate(self.blocks):
-            s = block(rescaled(s, spaces[place - 1], spaces[place]) if place else s, batch, count)
+        for index, block in enumerate(self.blocks):
+            s = block(rescaled(s, spaces[index - 1], spaces[index]) if index else s, batch, count)
         if not len(self.graph_maps):
             return s
         seen = rescaled(self.convolved(start, data, spaces[0]), spaces[0], spaces[-1])
@@ -182,9 +159,8 @@ class Hypformer(LayeredModel):
         sine, cosine = hyperboloid.to_half_angle(hyperboloid.from_space(self.space_part(data, x), k=k), k=k)
         return StereographicPositions(sine.unsqueeze(1), cosine.unsqueeze(1), k)
 
-    def scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
+    def class_scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return class scores ``(N, classes)``."""
-        if self.decoder is None:
-            raise UsageError("the model was built without classes: it gives positions, not scores")
+        assert self.decoder is not None
         scores: Tensor = self.decoder(self.space_part(data, x), self.spaces[-1])
         return scores

@@ -1,17 +1,18 @@
 r"""κ-GCN (Bachmann, Bécigneul and Ganea, 2020): graph convolution in constant curvature of either sign."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from gyroformer.models.base import arguments
-from gyroformer.models.tangent_stack import CurvedLayer, TangentStack
-from gyroformer.nn.curvature import HeadCurvature, head_width
+from gyroformer.models.stack import CurvedLayer, TangentStack
+from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.nn.logits import StereographicLogits
 from gyroformer.nn.sparse import propagate
-from gyroformer.nn.tangent import activation_named
+from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.lifted import lift, sine_cosine, unlift
+from gyroformer.options import takes
+from gyroformer.options.models import KappaGCNOptions
 
 
 def left_product(matrix: Tensor, u: Tensor, k: Tensor) -> Tensor:
@@ -87,47 +88,25 @@ class KappaGCN(TangentStack):
     Published code departs: there is none by the authors that we know of; a later library's version forms a dense
     matrix and its inverse, keeps the curvature fixed and needs square weights. Its midpoint, like the paper's,
     chooses the nearer of two antipodes for κ > 0; the mean of ambient points needs no choice and is smooth.
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width, all heads together.
-        heads: number of components.
-        layers: number of hidden layers.
-        classes: number of classes; None to return points.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values dropped before each linear map; None for 0.5 with classes, else 0.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-        curvature: initial curvatures, one for all components or one for each.
-        learn_curvature: whether training changes them.
     """
 
     name = "kappa-gcn"
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        heads: int = 2,
-        layers: int = 1,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "relu",
-        curvature: float | Sequence[float] = 0.0,
-        learn_curvature: bool = True,
-    ) -> None:
-        super().__init__(arguments(locals()))
-        width = head_width(dim, heads)
+    @takes(KappaGCNOptions)
+    def __init__(self, options: KappaGCNOptions) -> None:
+        super().__init__(options)
+        dim, heads = options.dim, options.heads
         self.layers = nn.ModuleList(
             KappaGCNLayer(
-                HeadLinear(heads, width) if place else nn.Identity(),
-                HeadCurvature(heads, initial=curvature, learn=learn_curvature),
-                activation_named(activation),
+                HeadLinear(heads, dim // heads) if index else nn.Identity(),
+                HeadCurvature(heads, initial=options.curvature, learn=options.learn_curvature),
+                ACTIVATIONS[options.activation],
             )
-            for place in range(layers)
+            for index in range(options.layers)
         )
-        self.logits = StereographicLogits(dim, heads, classes, curvature=None) if classes else None
+        self.logits = (
+            StereographicLogits(dim, heads, options.classes, curvature=None) if options.classes else None
+        )
 
     def readout(self, u: Tensor, matrix: Tensor) -> Tensor:
         r"""Return :math:`\hat A` times the product logits."""

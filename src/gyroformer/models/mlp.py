@@ -10,40 +10,22 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from gyroformer.models.base import arguments
 from gyroformer.models.stack import ConvolutionStack
+from gyroformer.options import takes
+from gyroformer.options.models import MLPOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
 class MLP(ConvolutionStack):
-    """A multi-layer perceptron on the node features (see the module for the equation).
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width of the inner layers, and of the result without classes.
-        layers: number of layers.
-        classes: number of classes; None for vectors of width ``dim``.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values dropped before each layer; None for 0.5 with classes, 0 without.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-    """
+    """A multi-layer perceptron on the node features (see the module for the equation)."""
 
     name = "mlp"
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        layers: int = 2,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "relu",
-    ) -> None:
-        super().__init__(arguments(locals()))
+    @takes(MLPOptions)
+    def __init__(self, options: MLPOptions) -> None:
+        super().__init__(options)
 
     def convolution(self, before: int, after: int, *, last: bool) -> nn.Module:
         """Return a linear map."""

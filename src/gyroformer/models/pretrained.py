@@ -6,7 +6,7 @@ The configuration is written last and holds the weights' SHA-256, so a folder is
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,8 @@ from torch import Tensor, nn
 import gyroformer
 from gyroformer.durable import make_folder, move_into_place, sha256_of, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError
+from gyroformer.options import FromOptions, from_plain
+from gyroformer.options.constructor import options_taken
 
 #: version of the folder's layout; a reader refuses newer ones
 FORMAT = 1
@@ -22,11 +24,15 @@ WEIGHTS, CONFIG = "model.safetensors", "config.json"
 TASK = "task."
 
 
-class Pretrained(nn.Module):
-    """A model that knows how it was built; subclasses set ``name`` and fill ``config`` in ``__init__``."""
+class Pretrained(FromOptions, nn.Module):
+    """A model that knows how it was built; the constructor of a subclass takes declared options."""
 
-    name: str
-    config: dict[str, Any]
+    name: ClassVar[str]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The options as plain values."""
+        raise NotImplementedError
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the model to ``folder``, which is made if absent."""
@@ -41,13 +47,19 @@ class Pretrained(nn.Module):
         about = read_config(path)
         if about["model"] != cls.name:
             raise DataError(f"{path}: holds a model of kind {about['model']!r}, not {cls.name!r}")
-        model = cls(**about["config"])
+        try:
+            options = from_plain(options_taken(cls), about["config"])
+        except (TypeError, UsageError) as error:
+            raise CorruptFileError(
+                f"{path / CONFIG}: is not of a model {cls.name!r} of this version ({error})"
+            ) from None
+        model = cls.of(options)
         state = {n: t for n, t in read_weights(path, about["sha256"]).items() if not n.startswith(TASK)}
         own = model.state_dict()
         wrong = sorted(set(own) ^ set(state)) or [n for n, t in own.items() if t.shape != state[n].shape]
         if wrong:
             raise CorruptFileError(f"{path / WEIGHTS}: does not fit its configuration (first: {wrong[0]!r})")
-        # the weights' own format wins: a model saved in float64 comes back in float64
+        # the weights' own dtype wins: a model saved in float64 comes back in float64
         dtype = next((t.dtype for t in state.values() if t.is_floating_point()), torch.get_default_dtype())
         model.to(dtype).load_state_dict(state)
         return model.eval()
@@ -123,7 +135,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def read_weights(folder: Path, sha256: str) -> dict[str, Tensor]:
-    """Return the tensors of ``model.safetensors`` after checking the file's sum."""
+    """Return the tensors of ``model.safetensors`` after checking the file's checksum."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from gyroformer.errors import UsageError
 from gyroformer.geometry import hyperboloid
 from gyroformer.geometry import pseudo_hyperboloid as quadric
-from gyroformer.models.base import arguments
-from gyroformer.models.tangent_stack import CurvedLayer, TangentStack
+from gyroformer.models.stack import CurvedLayer, TangentStack
 from gyroformer.nn.curvature import NegativeCurvature
 from gyroformer.nn.sparse import propagate
-from gyroformer.nn.tangent import activation_named
+from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.positions import Positions, StereographicPositions
 from gyroformer.ops.pseudo_positions import PseudoHyperboloidPositions
+from gyroformer.options import takes
+from gyroformer.options.models import QGCNOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -23,33 +23,16 @@ if TYPE_CHECKING:
 class QGCNLayer(CurvedLayer):
     """Linear map, bias, sum over the neighbours, activation; see :class:`QGCN` for the equations.
 
-    Args:
-        linear: the linear map of tangent vectors.
-        width: width of a tangent vector.
-        time: number of time coordinates.
-        activation: name of the activation; None for none.
-        skip: whether the result is the mean of the sum over the neighbours and what was summed.
-        curvature: initial curvature, negative.
-        learn_curvature: whether training changes it.
+    ``last``: whether the layer is the last of a model without classes, which has no activation.
     """
 
-    def __init__(
-        self,
-        linear: nn.Module,
-        width: int,
-        *,
-        time: int,
-        activation: str | None,
-        skip: bool,
-        curvature: float,
-        learn_curvature: bool,
-    ) -> None:
+    def __init__(self, linear: nn.Module, options: QGCNOptions, *, last: bool) -> None:
         super().__init__()
         self.linear = linear
-        self.bias = nn.Parameter(torch.zeros(width))
-        self.space = NegativeCurvature(1, initial=curvature, learn=learn_curvature)
-        self.activation = activation_named(activation) if activation else None
-        self.time, self.skip = time, skip
+        self.bias = nn.Parameter(torch.zeros(options.dim - 1))
+        self.space = NegativeCurvature(1, initial=options.curvature, learn=options.learn_curvature)
+        self.activation = None if last else ACTIVATIONS[options.activation]
+        self.time, self.skip = options.time_dim, options.skip
 
     def forward(self, u: Tensor, matrix: Tensor) -> Tensor:
         """Return the convolved tangent vectors ``(N, dim - 1)``; ``matrix`` is the normalised adjacency."""
@@ -92,74 +75,33 @@ class QGCN(TangentStack):
     distances are cut off; features get a column of ones; for reconstruction only the first layer is trained, and
     it returns the mean with its own input (``skip=True``); distances repeat all points N times. Ours: without
     classes the last layer has no σ, which would confine the points to one orthant.
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: number of coordinates, t + s; tangent vectors have one less.
-        layers: number of layers; the scores' linear map comes on top (the paper's frame counts it: 2 there is 1 here).
-        classes: number of classes; None to return points.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values dropped before each linear map; None for 0.5 with classes, else 0.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-        time_dim: t, from 1 to ``dim``.
-        skip: whether each layer returns the mean of the sum over neighbours and the node's own vector.
-        curvature: initial curvature κ = 1/β of each layer, negative.
-        learn_curvature: whether training changes them.
     """
 
     name = "q-gcn"
+    extra_coordinates = 1
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        layers: int = 1,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "relu",
-        time_dim: int = 1,
-        skip: bool = False,
-        curvature: float = -1.0,
-        learn_curvature: bool = True,
-    ) -> None:
-        if dim < 2:
-            raise UsageError(
-                f"dim must be at least 2, got {dim}: a point has a coordinate more than its space"
-            )
-        if not 1 <= time_dim <= dim:
-            raise UsageError(f"time_dim must be from 1 to dim, {dim}; got {time_dim}")
-        super().__init__(arguments(locals()))
-        activation_named(activation)
+    @takes(QGCNOptions)
+    def __init__(self, options: QGCNOptions) -> None:
+        super().__init__(options)
         #: number of time coordinates
-        self.time = time_dim
-        width = self.width
+        self.time = options.time_dim
+        width, layers, classes = self.width, options.layers, options.classes
         self.layers = nn.ModuleList(
             QGCNLayer(
-                nn.Linear(width, width, bias=False) if place else nn.Identity(),
-                width,
-                time=self.time,
-                activation=activation if classes or place + 1 < layers else None,
-                skip=skip,
-                curvature=curvature,
-                learn_curvature=learn_curvature,
+                nn.Linear(width, width, bias=False) if index else nn.Identity(),
+                options,
+                last=not classes and index + 1 == layers,
             )
-            for place in range(layers)
+            for index in range(layers)
         )
         self.decoder = nn.Linear(width, classes) if classes else None
 
-    @property
-    def width(self) -> int:
-        """Width of a tangent vector at the pole."""
-        return int(self.config["dim"]) - 1
-
     def positions(self, data: "Data", x: Tensor | None = None) -> Positions:
         """Return where the nodes are; with one time coordinate in the stereographic model, at equal distances."""
-        places = PseudoHyperboloidPositions.from_tangent(
+        positions = PseudoHyperboloidPositions.from_tangent(
             self.tangent(data, x), self.output_curvature, self.time
         )
         if self.time > 1:
-            return places
-        sine, cosine = hyperboloid.to_half_angle(places.x, k=places.k)
-        return StereographicPositions(sine.unsqueeze(1), cosine.unsqueeze(1), places.k)
+            return positions
+        sine, cosine = hyperboloid.to_half_angle(positions.x, k=positions.k)
+        return StereographicPositions(sine.unsqueeze(1), cosine.unsqueeze(1), positions.k)

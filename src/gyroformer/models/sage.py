@@ -12,40 +12,22 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from gyroformer.models.base import arguments
 from gyroformer.models.stack import ConvolutionStack, sparse_rows
+from gyroformer.options import takes
+from gyroformer.options.models import SAGEOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
 class SAGE(ConvolutionStack):
-    """GraphSAGE with mean aggregation (see the module for the equation).
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width of the inner layers, and of the result without classes.
-        layers: number of convolutions.
-        classes: number of classes; None for vectors of width ``dim``.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of values dropped before each layer; None for 0.5 with classes, 0 without.
-        activation: one of relu, elu, tanh, sigmoid, gelu.
-    """
+    """GraphSAGE with mean aggregation (see the module for the equation)."""
 
     name = "sage"
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        layers: int = 2,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-        activation: str = "relu",
-    ) -> None:
-        super().__init__(arguments(locals()))
+    @takes(SAGEOptions)
+    def __init__(self, options: SAGEOptions) -> None:
+        super().__init__(options)
 
     def convolution(self, before: int, after: int, *, last: bool) -> nn.Module:
         """Return a convolution whose mean is a sum by the row-normalised matrix."""

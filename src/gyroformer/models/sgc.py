@@ -13,45 +13,28 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from gyroformer.models.base import arguments
 from gyroformer.models.stack import FlatModel
 from gyroformer.nn.sparse import propagation
+from gyroformer.options import takes
+from gyroformer.options.models import SGCOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
 class SGC(FlatModel):
-    """A simplified graph convolution (see the module for the equation).
-
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width of the result without classes, and of the learned vectors.
-        layers: number of propagation steps, K.
-        classes: number of classes; None for vectors of width ``dim``.
-        num_nodes: learned vectors for this many nodes, for a graph without features.
-        dropout: share of the features dropped; None for 0.
-    """
+    """A simplified graph convolution (see the module for the equation)."""
 
     name = "sgc"
-    usual_dropout = 0.0
 
-    def __init__(
-        self,
-        in_features: int,
-        *,
-        dim: int = 16,
-        layers: int = 2,
-        classes: int | None = None,
-        num_nodes: int | None = None,
-        dropout: float | None = None,
-    ) -> None:
-        super().__init__(arguments(locals()))
+    @takes(SGCOptions)
+    def __init__(self, options: SGCOptions) -> None:
+        super().__init__(options)
         self.linear = nn.Linear(self.input.width, self.width, bias=False)
         self.bias = nn.Parameter(self.linear.weight.new_zeros(self.width))
 
     def prepare(self, data: "Data") -> "Data":
-        """Normalise the adjacency matrix once: it stays in ``data``."""
+        """Normalise the adjacency matrix once; it is kept as long as ``data.edge_index`` is."""
         propagation(data, norm="sym", loops=True, dtype=self.dtype)
         return data
 
@@ -59,6 +42,6 @@ class SGC(FlatModel):
         """Return the vectors ``(N, width)``."""
         matrix = propagation(data, norm="sym", loops=True, dtype=self.dtype)
         h = self.linear(self.input_vectors(data, x))
-        for _ in range(self.config["layers"]):
+        for _ in range(self.options.layers):
             h = matrix @ h
         return h + self.bias

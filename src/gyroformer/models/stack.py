@@ -1,4 +1,4 @@
-"""What the graph networks share: their input and, if flat, convolutions one after the other."""
+"""What the graph networks share: layers one after the other, flat or curved."""
 
 import itertools
 import warnings
@@ -10,59 +10,55 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from gyroformer.errors import UsageError
-from gyroformer.graphs.hops import Norm
 from gyroformer.models.base import GraphModel
-from gyroformer.nn.features import NodeInput
+from gyroformer.nn.curvature import HeadCurvature
+from gyroformer.nn.features import NodeFeatures, NodeInput, unit_std
 from gyroformer.nn.sparse import propagation
-from gyroformer.nn.tangent import activation_named
-from gyroformer.ops.positions import StereographicPositions
+from gyroformer.nn.tangent import ACTIVATIONS
+from gyroformer.ops.positions import Positions, StereographicPositions
+from gyroformer.options.features import Norm
+from gyroformer.options.models import ActiveOptions, NetworkOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
-class LayeredModel(GraphModel):
-    """A model with ``layers`` that take the features as they are, or learned vectors of width ``dim``.
+class Network(GraphModel):
+    """A graph network: dropout before each of its layers."""
 
-    ``dropout=None`` stands for ``usual_dropout`` with classes and for 0 without: noise that keeps a classifier
-    from learning its few labels by heart only blurs places.
-    """
+    def __init__(self, options: NetworkOptions) -> None:
+        super().__init__(options)
+        self.dropout = options.used_dropout
 
-    #: the dropout of the model's paper, for classification
-    usual_dropout = 0.5
+    def dropped(self, u: Tensor) -> Tensor:
+        """Return ``u`` after dropout."""
+        return F.dropout(u, self.dropout, self.training)
 
-    def __init__(self, config: dict[str, Any]) -> None:
-        super().__init__()
-        self.config = config
-        if config["layers"] < 1:
-            raise UsageError(f"layers must be at least 1, got {config['layers']}")
-        given = config["dropout"]
-        usual = self.usual_dropout if config["classes"] else 0.0
-        self.dropout = checked_share(usual if given is None else given, "dropout")
-        self.input = NodeInput(config["in_features"], config["dim"], num_nodes=config["num_nodes"])
 
-    @property
-    def dtype(self) -> torch.dtype:
-        """The format of the parameters."""
-        return next(self.parameters()).dtype
+class LayeredModel(Network):
+    """A network whose first layer takes the features as they are, or learned vectors of width ``dim``."""
+
+    def __init__(self, options: NetworkOptions) -> None:
+        super().__init__(options)
+        self.input = NodeInput(options.in_features, options.dim, num_nodes=options.num_nodes)
 
     def input_vectors(self, data: "Data", x: Tensor | None) -> Tensor:
         """Return the first layer's input ``(N, in_features)``, or the table ``(N, dim)``, after dropout."""
-        h = self.input(int(data.num_nodes or 0), data.x if x is None else x)
-        return F.dropout(h, self.dropout, self.training)
+        return self.dropped(self.input(int(data.num_nodes or 0), data.x if x is None else x))
 
 
 class FlatModel(LayeredModel):
-    """A model whose nodes are vectors: class scores if it has classes, else places in a flat space.
+    """A model whose nodes are vectors: class scores if it has classes, else points of a flat space.
 
     Subclasses write ``vectors``.
     """
 
+    options: NetworkOptions
+
     @property
     def width(self) -> int:
         """Width of the result: the classes, or ``dim``."""
-        return self.classes or self.config["dim"]
+        return self.classes or self.options.dim
 
     @property
     def curvatures(self) -> Tensor:
@@ -74,13 +70,11 @@ class FlatModel(LayeredModel):
         raise NotImplementedError
 
     def positions(self, data: "Data", x: Tensor | None = None) -> StereographicPositions:
-        """Return the last layer's vectors as places in a flat space."""
+        """Return the last layer's vectors as points of a flat space."""
         return StereographicPositions.flat(self.vectors(data, x))
 
-    def scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
+    def class_scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return class scores ``(N, classes)``, the last layer's vectors."""
-        if self.classes is None:
-            raise UsageError("the model was built without classes: it gives positions, not scores")
         return self.vectors(data, x)
 
 
@@ -90,14 +84,14 @@ class ConvolutionStack(FlatModel):
     Subclasses write ``convolution``, which makes one layer, and ``graph``, what a layer takes beside h.
     """
 
-    def __init__(self, config: dict[str, Any]) -> None:
-        super().__init__(config)
-        self.activation: Callable[[Tensor], Tensor] = activation_named(config["activation"])
-        inner = [config["dim"]] * (config["layers"] - 1)
+    def __init__(self, options: ActiveOptions) -> None:
+        super().__init__(options)
+        self.activation: Callable[[Tensor], Tensor] = ACTIVATIONS[options.activation]
+        inner = [options.dim] * (options.layers - 1)
         widths = [self.input.width, *inner, self.width]
         self.layers = nn.ModuleList(
-            self.convolution(before, after, last=place == len(inner))
-            for place, (before, after) in enumerate(itertools.pairwise(widths))
+            self.convolution(before, after, last=index == len(inner))
+            for index, (before, after) in enumerate(itertools.pairwise(widths))
         )
 
     def convolution(self, before: int, after: int, *, last: bool) -> nn.Module:
@@ -105,11 +99,11 @@ class ConvolutionStack(FlatModel):
         raise NotImplementedError
 
     def graph(self, data: "Data") -> tuple[Tensor, ...]:
-        """Return what every layer takes beside the vectors, in the model's format."""
+        """Return what every layer takes beside the vectors, in the model's dtype."""
         raise NotImplementedError
 
     def prepare(self, data: "Data") -> "Data":
-        """Compute what the layers take of the graph, once: it stays in ``data``."""
+        """Compute what the layers take of the graph, once: it is kept as long as ``data.edge_index`` is."""
         self.graph(data)
         return data
 
@@ -117,11 +111,111 @@ class ConvolutionStack(FlatModel):
         """Return the last layer's vectors ``(N, width)``."""
         graph = self.graph(data)
         h = self.input_vectors(data, x)
-        for place, layer in enumerate(self.layers):
-            if place:
-                h = F.dropout(self.activation(h), self.dropout, self.training)
+        for index, layer in enumerate(self.layers):
+            if index:
+                h = self.dropped(self.activation(h))
             h = layer(h, *graph)
         return h
+
+
+class CurvedLayer(nn.Module):
+    """A layer that owns its curvatures.
+
+    ``forward(u, matrix)`` takes and returns tangent vectors ``(N, dim)`` at the origin, all heads joined;
+    ``matrix`` is the normalised adjacency matrix with self-loops, a sparse tensor whose entries are the edges.
+    """
+
+    space: HeadCurvature
+
+
+class TangentStack(Network):
+    r"""Features to tangent vectors at the origin, then ``layers`` one after the other.
+
+    A layer hands on :math:`\log_0` of its points, not the points: an exponential and the next layer's logarithm
+    cancel, and near the ball's edge their float32 values would not. Subclasses fill ``layers`` with
+    :class:`CurvedLayer`, and set ``decoder`` or write ``readout``.
+    """
+
+    options: NetworkOptions
+    layers: nn.ModuleList
+    #: the linear decoder, for a model with classes that does not override ``readout``
+    decoder: nn.Linear | None
+    #: normalisation of the adjacency matrix
+    norm: Norm = "sym"
+    #: length of a tangent vector of the model as one of the stereographic chart
+    scale = 1.0
+    #: coordinates of a point that a tangent vector does not have
+    extra_coordinates = 0
+
+    def __init__(self, options: NetworkOptions) -> None:
+        super().__init__(options)
+        #: width of a tangent vector at the origin
+        self.width = options.dim - self.extra_coordinates
+        #: number of factors of the space
+        self.heads: int = getattr(options, "heads", 1)
+        # learned points start about 1/√|k| from the origin, where curvature can be felt in both directions
+        self.features = NodeFeatures(
+            options.in_features,
+            self.width,
+            num_nodes=options.num_nodes,
+            bias=False,
+            std=unit_std(self.width),
+        )
+        if self.features.linear is not None:
+            nn.init.xavier_uniform_(self.features.linear.weight)
+
+    @property
+    def curvatures(self) -> Tensor:
+        """All curvatures, ``(layers, heads)``."""
+        return torch.stack([space_of(layer).squeeze(-1) for layer in self.layers])
+
+    @property
+    def output_curvature(self) -> Tensor:
+        """The curvatures of the space that the nodes end in, ``(heads, 1)``."""
+        return space_of(self.layers[-1])
+
+    def prepare(self, data: "Data") -> "Data":
+        """Compute the normalised adjacency matrix once; it is kept as long as ``data.edge_index`` is."""
+        self.matrix(data)
+        return data
+
+    def matrix(self, data: "Data") -> Tensor:
+        """Return the normalised adjacency matrix of ``data`` with self-loops, sparse, in the model's dtype."""
+        return propagation(data, norm=self.norm, dtype=self.dtype)
+
+    def tangent(self, data: "Data", x: Tensor | None = None, matrix: Tensor | None = None) -> Tensor:
+        """Return the nodes as tangent vectors ``(N, dim)`` at the origin of the last layer's space."""
+        matrix = self.matrix(data) if matrix is None else matrix
+        x = data.x if x is None else x
+        u = self.enter(self.features(int(data.num_nodes or 0), None if x is None else self.dropped(x)))
+        for index, layer in enumerate(self.layers):
+            u = layer(self.dropped(u) if index else u, matrix)
+        return u
+
+    def enter(self, u: Tensor) -> Tensor:
+        """Return the first layer's input from the features' linear map; the map itself unless overridden."""
+        return u
+
+    def positions(self, data: "Data", x: Tensor | None = None) -> Positions:
+        """Return where the nodes are in the last layer's space."""
+        u = self.tangent(data, x).unflatten(-1, (self.heads, -1))
+        return StereographicPositions.from_tangent(self.scale * u, self.output_curvature)
+
+    def class_scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
+        """Return class scores ``(N, classes)``."""
+        matrix = self.matrix(data)
+        return self.readout(self.tangent(data, x, matrix), matrix)
+
+    def readout(self, u: Tensor, matrix: Tensor) -> Tensor:
+        """Return class scores from the last layer's tangent vectors; by ``decoder`` unless overridden."""
+        assert self.decoder is not None
+        return self.decoder(self.dropped(u))
+
+
+def space_of(layer: nn.Module) -> Tensor:
+    """Return the curvatures of a layer, ``(heads, 1)``."""
+    assert isinstance(layer, CurvedLayer)
+    return layer.space()
 
 
 #: matrix -> the same matrix in sparse rows; an entry goes when its matrix goes
@@ -129,7 +223,7 @@ _rows: Any = WeakTensorKeyDictionary()
 
 
 def sparse_rows(data: "Data", *, norm: Norm, loops: bool, dtype: torch.dtype) -> Tensor:
-    """Return :func:`~gyroformer.nn.sparse.propagation` in sparse rows, the format torch_geometric multiplies by."""
+    """Return :func:`~gyroformer.nn.sparse.propagation` in sparse rows, the layout torch_geometric multiplies by."""
     matrix = propagation(data, norm=norm, loops=loops, dtype=dtype)
     if matrix not in _rows:
         with warnings.catch_warnings():
@@ -138,10 +232,3 @@ def sparse_rows(data: "Data", *, norm: Norm, loops: bool, dtype: torch.dtype) ->
             _rows[matrix] = matrix.to_sparse_csr()
     rows: Tensor = _rows[matrix]
     return rows
-
-
-def checked_share(value: float, name: str) -> float:
-    """Return ``value`` if it is a share below 1, else raise."""
-    if not 0 <= value < 1:
-        raise UsageError(f"{name} must be at least 0 and less than 1, got {value}")
-    return value

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from gyroformer.errors import UsageError
 from gyroformer.geometry import hyperboloid
 from gyroformer.geometry.parts import length
-from gyroformer.options.layers import head_width
 from gyroformer.nn.sparse import edge_sum
+from gyroformer.options.layers import head_width
 
 
 class LorentzLinear(nn.Module):

@@ -1,26 +1,22 @@
 r"""Aggregation over neighbourhoods without an N×N matrix: what graph convolutions and graph attention share.
 
 The graph is simple and undirected: direction, repetitions and self-loops of ``edge_index`` do not matter. A batch of
-graphs is one block-diagonal graph and needs nothing special. What is derived from a graph is computed once for its
-``edge_index`` and lives as long as that tensor: moving, copying or batching a graph makes a new one, and a graph
-that is changed never meets what belonged to the old edges.
+graphs is one block-diagonal graph and needs nothing special. What is derived from a graph is computed once
+(:mod:`gyroformer.graphs.derived`).
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from gyroformer.errors import UsageError
-from gyroformer.graphs.hops import Norm, normalised_adjacency
+from gyroformer.graphs.derived import derived
+from gyroformer.graphs.hops import normalised_adjacency
+from gyroformer.options.features import Norm
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
-
-#: edge_index -> what was derived from it -> the result; nothing here keeps an edge_index alive
-_derived: Any = WeakTensorKeyDictionary()
 
 
 def propagation(
@@ -32,7 +28,7 @@ def propagation(
     (:func:`~gyroformer.graphs.hops.normalised_adjacency`). The result is shared between calls: do not change it.
     """
     edges, nodes = _graph(data)
-    return _once(
+    return derived(
         edges,
         ("propagation", nodes, norm, loops, dtype),
         lambda: normalised_adjacency(edges, nodes, norm=norm, loops=loops, dtype=dtype, device=edges.device),
@@ -46,7 +42,7 @@ def neighbour_edges(data: "Data", *, loops: bool = True) -> Tensor:
     The result is shared between calls: do not change it.
     """
     edges, nodes = _graph(data)
-    return _once(
+    return derived(
         edges,
         ("neighbours", nodes, loops),
         lambda: propagation(data, norm="row", loops=loops).indices().flip(0).contiguous(),
@@ -60,20 +56,6 @@ def _graph(data: "Data") -> tuple[Tensor, int]:
             "the graph needs an edge_index and a number of nodes; set data.edge_index and data.x"
         )
     return edges, nodes
-
-
-def _once(edges: Tensor, what: tuple[Any, ...], compute: Callable[[], Tensor]) -> Tensor:
-    """Return what was computed for these edges before, unless they were changed in place since."""
-    # tensors made in inference mode have no version; nobody may change them outside of it
-    version = 0 if edges.is_inference() else edges._version
-    kept = _derived.setdefault(edges, {})
-    key = (*what, version)
-    if key not in kept:
-        for stale in [old for old in kept if old[-1] != version]:
-            del kept[stale]
-        kept[key] = compute()
-    result: Tensor = kept[key]
-    return result
 
 
 def propagate(matrix: Tensor, x: Tensor) -> Tensor:

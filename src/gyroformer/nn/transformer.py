@@ -48,9 +48,7 @@ class FeedForward(nn.Module):
 class Block(FromOptions, nn.Module):
     """A pre-norm block: attention and a feed-forward part, each added to its input; subclasses say how."""
 
-    def __init__(
-        self, options: FlatBlockOptions, attention: StereographicAttention | FlatAttention
-    ) -> None:
+    def __init__(self, options: FlatBlockOptions, attention: StereographicAttention | FlatAttention) -> None:
         super().__init__()
         self.attention = attention
         self.ffn = FeedForward(options)
@@ -83,9 +81,7 @@ class FlatBlock(Block):
     @takes(FlatBlockOptions)
     def __init__(self, options: FlatBlockOptions) -> None:
         kind, dropout = options.attention, options.weight_dropout
-        attention = FlatAttention.of(
-            options.part(FlatAttentionOptions, kind=kind, weight_dropout=dropout)
-        )
+        attention = FlatAttention.of(options.part(FlatAttentionOptions, kind=kind, weight_dropout=dropout))
         super().__init__(options, attention)
 
     def added(self, step: Tensor, u: Tensor) -> Tensor:
@@ -207,7 +203,9 @@ class StereographicTransformer(Encoder):
     @takes(EncoderOptions)
     def __init__(self, options: EncoderOptions) -> None:
         initial = initial_curvatures(options.curvature, options.layers, options.heads)
-        blocks = [StereographicBlock.of(options.part(BlockOptions, curvature=of_layer)) for of_layer in initial]
+        blocks = [
+            StereographicBlock.of(options.part(BlockOptions, curvature=of_layer)) for of_layer in initial
+        ]
         super().__init__(options, blocks)
 
     @property

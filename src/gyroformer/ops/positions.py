@@ -10,6 +10,7 @@ from typing import Protocol, Self
 import torch
 from torch import Tensor
 
+from gyroformer.geometry import expmap0
 from gyroformer.ops.lifted import angle_over_sine, sine_cosine
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.ops.pairs import log_partition, pair_squared_dist, squared_dist_rows
@@ -40,7 +41,11 @@ class Positions(Protocol):
         ...
 
     def coordinates(self) -> Tensor:
-        """Return finite coordinates that say where each node is, ``(N, heads, width)``."""
+        """Return the nodes as tangent vectors at the origin, ``(N, heads, width)``: always finite."""
+        ...
+
+    def points(self) -> Tensor:
+        """Return the nodes as points in the coordinates of their space, ``(N, heads, width)``."""
         ...
 
 
@@ -106,3 +111,7 @@ class StereographicPositions:
         r"""Return the tangent vectors :math:`\log_0 x`, ``(N, heads, d)``: finite even at the antipode."""
         z = self.k * (self.sine * self.sine).sum(-1, keepdim=True)
         return self.sine * angle_over_sine(z, self.cosine, torch.finfo(z.dtype).tiny)
+
+    def points(self) -> Tensor:
+        """Return the stereographic coordinates x, ``(N, heads, d)``."""
+        return expmap0(self.coordinates(), k=self.k)

@@ -72,6 +72,10 @@ class PseudoHyperboloidPositions:
         """Return the tangent vectors at the pole that lead to the points, ``(N, 1, T - 1 + S)``."""
         return quadric.logmap0(self.x, beta=inverse(self.k), time=self.time).unsqueeze(1)
 
+    def points(self) -> Tensor:
+        """Return the points of the quadric, ``(N, 1, T + S)``."""
+        return self.x.unsqueeze(1)
+
     def _ambient(self) -> Tensor:
         """Return the points in units of the radius, on their quadric to the rounding of the wide format."""
         k = wide(self.k)

@@ -174,7 +174,9 @@ def _one_described(hint: Any, limits: Range) -> str:
     if hint in simple:
         return simple[hint] + (limits.words() if hint in (int, float) else "")
     if get_origin(hint) is not None and issubclass(get_origin(hint), Sequence):
-        return f"a list of {_one_described(get_args(hint)[0], limits).removeprefix('a ')}s"
+        return {int: "a list of whole numbers", float: "a list of numbers"}.get(
+            get_args(hint)[0], "a list of lists"
+        )
     return "a table" if get_origin(hint) is dict or hint is dict else getattr(hint, "__name__", str(hint))
 
 

@@ -1,11 +1,11 @@
 """Constructors whose arguments are declared options.
 
-    class StereographicLinear(PointLayer):
-        @takes(LinearOptions)
-        def __init__(self, options: LinearOptions) -> None: ...
+class StereographicLinear(PointLayer):
+@takes(LinearOptions)
+def __init__(self, options: LinearOptions) -> None: ...
 
-    StereographicLinear(16, 8, heads=2)      # what editors, type checkers and help() show
-    StereographicLinear.of(options)          # the same from options that are made already
+StereographicLinear(16, 8, heads=2)      # what editors, type checkers and help() show
+StereographicLinear.of(options)          # the same from options that are made already
 """
 
 import dataclasses as dc
@@ -58,9 +58,16 @@ def takes(
             [own, *inspect.signature(kind).parameters.values()], return_annotation=None
         )
         build.__doc__ = arguments_text(kind)
+        build.__options__ = kind  # type: ignore[attr-defined]
         return build
 
     return decorate
+
+
+def options_taken(made: type) -> type[Options]:
+    """Return the class of options that the constructor of ``made`` takes."""
+    kind: type[Options] = made.__init__.__options__  # type: ignore[misc]
+    return kind
 
 
 def arguments_text(kind: type[Options]) -> str:

@@ -84,7 +84,7 @@ class Options:
             value = checked(one.hint, getattr(self, one.name), one.name, one.range)
             object.__setattr__(self, one.name, value)
 
-    def part(self, kind: type[Part], **changes: Any) -> Part:
+    def part(self, kind: type[Part], /, **changes: Any) -> Part:
         """Return the options of ``kind`` that these have too, with ``changes``."""
         own = {field.name for field in dc.fields(self)}  # type: ignore[arg-type]
         shared = {one.name: getattr(self, one.name) for one in options_of(kind) if one.name in own}

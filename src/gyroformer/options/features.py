@@ -10,15 +10,15 @@ Norm = Literal["sym", "row"]
 class FeatureOptions(Options):
     r"""How node features are prepared: entries rescaled, mixed over hops, rows brought to one length.
 
-    ``entries``: ``"raw"``; ``"binary"``: 1 where there is something; ``"row"``: each row divided by its sum of absolute
-    values; ``"l2"``: by its length; ``"zscore"``: each column to mean 0 and deviation 1; ``"auto"``: ``"row"`` for a table
-    of counts (most are 0, none negative), else ``"zscore"``.
+    ``entries``: ``"raw"``; ``"binary"``: 1 where there is something; ``"row"``: each row divided by its sum of
+    absolute values; ``"l2"``: by its length; ``"zscore"``: each column to mean 0 and deviation 1; ``"auto"``:
+    ``"row"`` for a table of counts (most are 0, none negative), else ``"zscore"``.
 
-    ``mixing``: ``"none"``; ``"power"``: the paper's :math:`\hat A^K X`; ``"ppr"``: personalised PageRank; ``"joined"``:
-    :math:`[X, \hat A X, \ldots, \hat A^K X]` side by side.
+    ``mixing``: ``"none"``; ``"power"``: the paper's :math:`\hat A^K X`; ``"ppr"``: personalised PageRank;
+    ``"joined"``: :math:`[X, \hat A X, \ldots, \hat A^K X]` side by side.
 
-    ``size``: ``"rms"``: one factor for the whole table, so that the rows' root-mean-square length is ``scale``; ``"l2"``:
-    every row gets the length ``scale``; ``"none"``: left as it is.
+    ``size``: ``"rms"``: one factor for the whole table, so that the rows' root-mean-square length is ``scale``;
+    ``"l2"``: every row gets the length ``scale``; ``"none"``: left as it is.
     """
 
     entries: Literal["auto", "raw", "binary", "row", "l2", "zscore"] = option(

@@ -100,8 +100,9 @@ class NetworkOptions(GraphModelOptions):
 
     @property
     def used_dropout(self) -> float:
-        """The dropout, where None stands for the paper's with classes: noise keeps a classifier from learning its few
-        labels by heart, and only blurs points.
+        """The dropout, where None stands for the paper's with classes and for 0 without.
+
+        Noise keeps a classifier from learning its few labels by heart, and only blurs points.
         """
         if self.dropout is not None:
             return self.dropout
@@ -127,9 +128,7 @@ class MultiHeadOptions(ActiveOptions):
 class HyperbolicOptions(Options):
     """Spaces that stay hyperbolic."""
 
-    curvature: float = option(
-        "initial curvature, negative", default=-1.0, below=0, at_least=-MAX_CURVATURE
-    )
+    curvature: float = option("initial curvature, negative", default=-1.0, below=0, at_least=-MAX_CURVATURE)
     learn_curvature: bool = option("whether training changes the curvatures", default=True)
 
 
@@ -211,7 +210,8 @@ class QGCNOptions(HyperbolicOptions, ActiveOptions):
     layers: int = option(default=1)
     time_dim: int = option("number of time coordinates, from 1 to dim", default=1, at_least=1)
     skip: bool = option(
-        "whether each layer returns the mean of the sum over neighbours and the node's own vector", default=False
+        "whether each layer returns the mean of the sum over neighbours and the node's own vector",
+        default=False,
     )
 
     def __post_init__(self) -> None:

@@ -17,14 +17,21 @@ class TrainOptions(Options):
     )
     lr: float = option("learning rate of Adam", default=1e-2, at_least=0, at_most=MAX_RATE)
     curvature_lr: float = option(
-        "learning rate of the curvatures, which have no weight decay", default=1e-4, at_least=0, at_most=MAX_RATE
+        "learning rate of the curvatures, which have no weight decay",
+        default=1e-4,
+        at_least=0,
+        at_most=MAX_RATE,
     )
     weight_decay: float = option("the L2 term inside Adam", default=0.0, at_least=0, at_most=MAX_RATE)
     schedule: Literal["constant", "linear", "cosine"] = option(
-        "course of the learning rates: constant, linear (constant, then down to 0) or cosine", default="constant"
+        "course of the learning rates: constant, linear (constant, then down to 0) or cosine",
+        default="constant",
     )
     decay_from: float = option(
-        "fraction of the epochs after which the linear schedule begins to fall", default=0.5, at_least=0, below=1
+        "fraction of the epochs after which the linear schedule begins to fall",
+        default=0.5,
+        at_least=0,
+        below=1,
     )
     clip: float | None = option("largest norm of the gradient; none for no limit", default=None, above=0)
     patience: int | None = option(

@@ -1,6 +1,6 @@
 """From graphs to tokens: one for each node, each edge, and each graph if asked for."""
 
-from gyroformer.tokens.prepare import EDGE_TOKENS, prepare_graph
+from gyroformer.tokens.prepare import prepare_graph
 from gyroformer.tokens.tokenizer import GraphTokenizer, TokenRow
 
-__all__ = ["EDGE_TOKENS", "GraphTokenizer", "TokenRow", "prepare_graph"]
+__all__ = ["GraphTokenizer", "TokenRow", "prepare_graph"]

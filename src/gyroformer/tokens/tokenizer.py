@@ -15,7 +15,9 @@ from torch import Tensor, nn
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.spectral.laplacian import flip_signs
 from gyroformer.nn.features import NodeFeatures
-from gyroformer.tokens.prepare import EDGE_TOKENS, has_identifiers, prepare_graph
+from gyroformer.options import FromOptions, takes
+from gyroformer.options.models import TokenizerOptions
+from gyroformer.tokens.prepare import GraphTokens, graph_tokens, prepare_graph
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -38,7 +40,7 @@ class TokenRow:
     graphs: int
 
     def padded(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return tokens ``(B, N, dim)``, mask ``(B, N)`` and the place ``(T,)`` of each token in ``B * N``."""
+        """Return tokens ``(B, N, dim)``, mask ``(B, N)`` and the index ``(T,)`` of each token in ``B * N``."""
         assert self.segment is not None
         counts = self.segment.bincount(minlength=self.graphs)
         width = int(counts.max())
@@ -56,123 +58,89 @@ class TokenRow:
         return tokens.unflatten(0, (self.graphs, width)), mask.unflatten(0, (self.graphs, width)), place
 
 
-class GraphTokenizer(nn.Module):
+class GraphTokenizer(FromOptions, nn.Module):
     """Makes the tokens of a graph, or of a batch of graphs.
 
-    Args:
-        in_features: width of the node features; 0 for none.
-        dim: width of the tokens.
-        num_nodes: for a graph without features: its number of nodes, each with a learned vector of its own (what
-            one-hot features and a linear map amount to, without the N x N matrix).
-        identifiers: number of Laplacian eigenvectors; 0 for none.
-        identifier_norm: ``"unit"``, or ``"entry"`` for eigenvectors times the root of the number of nodes.
-        feature_dropout: share of the node features dropped in training.
-        edge_tokens: ``"undirected"`` (each edge once), ``"directed"`` (each stored direction) or ``"none"``.
-        edge_features: width of ``edge_attr``; 0 for none.
-        graph_token: whether each graph has a token of its own.
-        flip_signs: whether training draws a random sign for each eigenvector in each step.
+    A graph without features has learned vectors for its nodes: what one-hot features and a linear map amount to,
+    without the N x N matrix.
     """
 
-    def __init__(
-        self,
-        in_features: int,
-        dim: int,
-        *,
-        num_nodes: int | None = None,
-        identifiers: int = 16,
-        identifier_norm: str = "unit",
-        feature_dropout: float = 0.0,
-        edge_tokens: str = "undirected",
-        edge_features: int = 0,
-        graph_token: bool = False,
-        flip_signs: bool = False,
-    ) -> None:
+    @takes(TokenizerOptions)
+    def __init__(self, options: TokenizerOptions) -> None:
         super().__init__()
-        if edge_tokens not in EDGE_TOKENS:
-            raise UsageError(f"edge_tokens must be one of {', '.join(EDGE_TOKENS)}; got {edge_tokens!r}")
-        if not in_features and not num_nodes and not identifiers:
+        in_features, num_nodes, width = options.in_features, options.num_nodes, options.identifiers
+        if not in_features and not num_nodes and not width:
             raise UsageError("tokens need node features, num_nodes (learned vectors) or identifiers")
-        self.dim, self.identifiers, self.edge_tokens = dim, identifiers, edge_tokens
-        self.identifier_norm = identifier_norm
-        self.flip_signs = flip_signs
+        self.options, self.dim = options, options.dim
         self.features = (
-            NodeFeatures(in_features, dim, num_nodes=num_nodes, dropout=feature_dropout)
+            NodeFeatures(in_features, self.dim, num_nodes=num_nodes, dropout=options.feature_dropout)
             if in_features or num_nodes
             else None
         )
-        self.identifier_map = nn.Linear(2 * identifiers, dim, bias=False) if identifiers else None
-        self.edge_map = nn.Linear(edge_features, dim) if edge_features and edge_tokens != "none" else None
-        self.node_type = nn.Parameter(torch.empty(dim))
-        self.edge_type = nn.Parameter(torch.empty(dim)) if edge_tokens != "none" else None
-        self.graph_type = nn.Parameter(torch.empty(dim)) if graph_token else None
+        has_edges = options.edge_tokens != "none"
+        self.identifier_map = nn.Linear(2 * width, self.dim, bias=False) if width else None
+        self.edge_map = (
+            nn.Linear(options.edge_features, self.dim) if options.edge_features and has_edges else None
+        )
+        self.node_type = nn.Parameter(torch.empty(self.dim))
+        self.edge_type = nn.Parameter(torch.empty(self.dim)) if has_edges else None
+        self.graph_type = nn.Parameter(torch.empty(self.dim)) if options.graph_token else None
         for vector in (self.node_type, self.edge_type, self.graph_type):
             if vector is not None:
-                nn.init.normal_(vector, std=dim**-0.5)
+                nn.init.normal_(vector, std=self.dim**-0.5)
 
     def prepare(self, data: "Data") -> "Data":
-        """Give one graph the eigenvectors and the token edges that this tokenizer needs, and return it."""
+        """Return a copy of one graph that carries the eigenvectors and the token edges that this tokenizer needs."""
+        options = self.options
         return prepare_graph(
             data,
-            identifiers=self.identifiers,
-            identifier_norm=self.identifier_norm,
-            edge_tokens=self.edge_tokens,
+            identifiers=options.identifiers,
+            identifier_norm=options.identifier_norm,
+            edge_tokens=options.edge_tokens,
         )
 
     def forward(self, data: "Data", x: Tensor | None = None) -> TokenRow:
         """Return the tokens of ``data``, one graph or a ``Batch``; ``x`` replaces its node features."""
-        prepared = self._prepared(data)
+        nodes = int(data.num_nodes or 0)
+        if nodes == 0:
+            raise DataError("the graph has no node: there is nothing to encode")
+        prepared = graph_tokens(data, self.options)
         first, second = self._identifier_parts(prepared)
-        nodes = int(prepared.num_nodes or 0)
-        rows = [self._node_tokens(prepared, prepared.x if x is None else x, first + second)]
-        batch = prepared.batch if "batch" in prepared else None
+        rows = [self._node_tokens(nodes, data.x if x is None else x, first + second)]
+        batch = data.batch if "batch" in data else None
         segments = [batch]
         if self.edge_type is not None:
+            assert prepared.edges is not None
             rows.append(self._edge_tokens(prepared, first, second))
-            segments.append(None if batch is None else batch[prepared.token_edge_index[0]])
-        graphs = 1 if batch is None else int(prepared.num_graphs)
+            segments.append(None if batch is None else batch[prepared.edges[0]])
+        graphs = 1 if batch is None else int(data.num_graphs)
         if self.graph_type is not None:
             rows.append(self.graph_type.expand(graphs, self.dim))
             segments.append(None if batch is None else torch.arange(graphs, device=batch.device))
         segment = None if batch is None else torch.cat([s for s in segments if s is not None])
         return TokenRow(torch.cat(rows), nodes, segment, graphs)
 
-    def _prepared(self, data: "Data") -> "Data":
-        """Return ``data`` with identifiers and token edges; a batch must bring them (see ``prepare_graph``)."""
-        if "batch" not in data or data.batch is None:
-            return self.prepare(data)
-        needed = ["identifiers"] * bool(self.identifiers) + ["token_edge_index"] * (
-            self.edge_tokens != "none"
-        )
-        missing = [name for name in needed if name not in data]
-        if missing:
-            raise DataError(
-                f"the batch has no {' and no '.join(missing)}: call gyroformer.tokens.prepare_graph on each graph "
-                "before batching"
-            )
-        if self.identifiers:
-            has_identifiers(data, self.identifiers)
-        return data
-
-    def _identifier_parts(self, data: "Data") -> tuple[Tensor, Tensor]:
+    def _identifier_parts(self, prepared: GraphTokens) -> tuple[Tensor, Tensor]:
         """Return P W₁ and P W₂, ``(N, dim)`` each, for W = [W₁; W₂]."""
         if self.identifier_map is None:
             zero = self.node_type.new_zeros(1, self.dim)
             return zero, zero
-        vectors = data.identifiers.to(self.node_type.dtype)
-        if self.flip_signs and self.training:
+        assert prepared.identifiers is not None
+        vectors = prepared.identifiers.to(self.node_type.dtype)
+        if self.options.flip_signs and self.training:
             vectors = flip_signs(vectors)
         left, right = self.identifier_map.weight.chunk(2, dim=1)
         return vectors @ left.mT, vectors @ right.mT
 
-    def _node_tokens(self, data: "Data", x: Tensor | None, identifier: Tensor) -> Tensor:
-        nodes = int(data.num_nodes or 0)
+    def _node_tokens(self, nodes: int, x: Tensor | None, identifier: Tensor) -> Tensor:
         base = (self.node_type + identifier).expand(nodes, self.dim)
         return base if self.features is None else base + self.features(nodes, x)
 
-    def _edge_tokens(self, data: "Data", first: Tensor, second: Tensor) -> Tensor:
+    def _edge_tokens(self, prepared: GraphTokens, first: Tensor, second: Tensor) -> Tensor:
         assert self.edge_type is not None
-        source, target = data.token_edge_index
-        if self.edge_tokens == "undirected":
+        assert prepared.edges is not None
+        source, target = prepared.edges
+        if self.options.edge_tokens == "undirected":
             both = 0.5 * (first + second)
             first = second = both
         tokens = self.edge_type.expand(source.numel(), self.dim)
@@ -180,6 +148,7 @@ class GraphTokenizer(nn.Module):
             tokens = tokens + first[source] + second[target]
         if self.edge_map is None:
             return tokens
-        if "token_edge_attr" not in data or data.token_edge_attr.size(-1) != self.edge_map.in_features:
+        features = prepared.edge_features
+        if features is None or features.size(-1) != self.edge_map.in_features:
             raise DataError(f"edges need features of width {self.edge_map.in_features} (data.edge_attr)")
-        return tokens + self.edge_map(data.token_edge_attr.to(tokens.dtype))
+        return tokens + self.edge_map(features.to(tokens.dtype))
