@@ -78,7 +78,7 @@ class LinkSplit:
 
 
 def draw_link_split(
-    data: "Data", *, val_share: float = 0.05, test_share: float = 0.10, seed: int = 0
+    data: "Data", *, val_fraction: float = 0.05, test_fraction: float = 0.10, seed: int = 0
 ) -> LinkSplit:
     """Draw a division of the undirected edges of ``data``.
 
@@ -86,23 +86,23 @@ def draw_link_split(
 
     Args:
         data: a graph; directions, repetitions and self-loops do not matter.
-        val_share: share of the edges to choose by, at least one edge.
-        test_share: share of the edges to test on, at least one edge.
+        val_fraction: fraction of the edges to choose by, at least one edge.
+        test_fraction: fraction of the edges to test on, at least one edge.
         seed: which draw.
 
     Raises:
         DataError: the graph has too few edges, or too few non-edges, for such parts.
     """
-    if not (val_share > 0 and test_share > 0 and val_share + test_share < 1):
+    if not (val_fraction > 0 and test_fraction > 0 and val_fraction + test_fraction < 1):
         raise UsageError(
-            f"the shares held out must be positive and together below 1, got {val_share} and {test_share}"
+            f"the fractions held out must be positive and together below 1, got {val_fraction} and {test_fraction}"
         )
     if not 0 <= seed < 2**32:
         raise UsageError(f"the seed of a split must be from 0 to 2**32 - 1, got {seed}")
     nodes = int(data.num_nodes or 0)
     edges = undirected_edges(data.edge_index, nodes)
     count = edges.size(1)
-    val, test = (max(1, int(share * count + 0.5)) for share in (val_share, test_share))
+    val, test = (max(1, int(part * count + 0.5)) for part in (val_fraction, test_fraction))
     if count - val - test < 1:
         raise DataError(
             f"the graph has {count} edges: too few to hold out {val} for validation and {test} for the test; "
@@ -112,7 +112,7 @@ def draw_link_split(
     if non_edges.count < val + test:
         raise DataError(
             f"the graph has {non_edges.count} pairs of nodes without an edge, {val + test} are needed beside the "
-            f"held-out edges: hold out smaller shares (now {val_share} and {test_share})"
+            f"held-out edges: hold out smaller fractions (now {val_fraction} and {test_fraction})"
         )
     stream = np.random.Generator(np.random.PCG64(seed))
     order = torch.from_numpy(stream.permutation(count))

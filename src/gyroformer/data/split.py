@@ -2,6 +2,7 @@
 
 import dataclasses as dc
 import hashlib
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -86,6 +87,12 @@ class Split:
             digest.update(f" {part} {chosen.size} ".encode())
             digest.update(chosen.tobytes())
         return digest.hexdigest()
+
+    def about(self) -> dict[str, Any]:
+        """Return name, seed, sizes and checksum, for ``results.json``."""
+        sizes = {part: getattr(self, part).numel() for part in PARTS}
+        origin = {"name": self.name, "seed": self.seed, "index": self.index}
+        return {**origin, **sizes, "sha256": self.sha256, "leaks": self.leaks}
 
     def describe(self) -> str:
         """Return one line: the rule, the sizes, the hash, and what leaks if anything does."""

@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from gyroformer.config import check_choice
+from gyroformer.options import check_choice
 from gyroformer.errors import UsageError
 
 DecoderKind = Literal["fermi-dirac", "distance"]

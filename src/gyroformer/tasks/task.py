@@ -1,32 +1,98 @@
-"""What the training loop needs to know about a task."""
+"""What a task is, on one page. To add one: write a file like ``embed.py`` and name its class in ``tasks/__init__.py``.
 
-from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+A task says what a model is trained for. Its file holds, from top to bottom: its options (:attr:`Task.Objective`), what
+it makes of a graph (:meth:`Task.from_graph`), the loss, the evaluation and the order of states that training needs, and
+the results that are reported. The command line, recipes, run folders, reports and estimators know it through this class
+only; its command and flags are derived from ``name``, ``about`` and ``Objective``.
 
-from torch import Tensor
+A job runs in this order::
+
+    task = Embed.from_graph(graph, objective, ready, seed=0)   # the graph as it was read
+    model = ...                                                # built for task.data and task.classes
+    for epoch in ...:
+        task.loss(model).backward()                            # in training mode, once an epoch
+        metrics = task.evaluate(model)                         # now and then; task.rank(metrics) keeps the best state
+    task.results(model, metrics)                               # once, at the end
+
+The files of tasks import torch inside functions only: ``--help`` shows their options and must not wait for it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from gyroformer.options import Options
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch_geometric.data import Data
+
+    from gyroformer.models.base import GraphModel
+
+    #: makes of a graph what a model sees: features prepared, or left out if the second argument is False, on the device
+    Ready = Callable[[Data, bool], Data]
 
 
-@runtime_checkable
-class Task(Protocol):
-    """A loss to lower, and figures to judge a model by.
+class Task(ABC):
+    """A loss to lower, and metrics to judge a model by.
 
-    A task may also be an ``nn.Module`` with parameters of its own (a decoder): the loop then trains, saves and
-    restores them with the model's, under the prefix ``task.``.
-
-    What must survive a resume lies in the model, in the task's parameters and buffers, and in torch's global
-    random generators; ``loss`` draws from these and from no other source.
+    What must survive a resume lies in the model, in ``module``, and in torch's global random generators; ``loss`` draws
+    from these and from no other source.
     """
 
-    name: str
+    #: the command, the folder of recipes and the entry in ``config.json``
+    name: ClassVar[str]
+    #: a noun, for titles
+    title: ClassVar[str]
+    #: its options
+    Objective: ClassVar[type[Options]]
+    #: results that are printed, key to title, the one that counts first; the others' keys are their titles
+    shown: ClassVar[Mapping[str, str]]
 
-    def loss(self, model: Any) -> Tensor:
-        """Return the scalar to be lowered; called in training mode once an epoch."""
-        ...
+    #: the graph that the model sees, on the model's device
+    data: "Data"
+    #: number of classes of the model; None for points
+    classes: int | None = None
+    #: parameters of the task's own (a decoder), trained, saved and restored with the model's
+    module: "nn.Module | None" = None
+    #: what the user should know of choices that were made
+    notes: tuple[str, ...] = ()
 
-    def evaluate(self, model: Any) -> dict[str, float]:
-        """Return finite figures by name; called in evaluation mode without gradients, draws no random number."""
-        ...
+    @classmethod
+    @abstractmethod
+    def from_graph(cls, graph: "Data", objective: Any, ready: "Ready", *, seed: int, **given: Any) -> Self:
+        """Return the task for a graph as it was read.
+
+        Args:
+            graph: the graph.
+            objective: the task's options.
+            ready: prepares the features of the graph that the model is to see, and moves it to its device.
+            seed: of every draw that the objective leaves open.
+            given: what a caller in Python brings along, for instance a split.
+        """
+
+    @abstractmethod
+    def loss(self, model: "GraphModel") -> "Tensor":
+        """Return the scalar to be lowered."""
+
+    @abstractmethod
+    def evaluate(self, model: "GraphModel") -> dict[str, float]:
+        """Return finite metrics by name; called in evaluation mode without gradients, draws no random number."""
 
     def rank(self, metrics: Mapping[str, float]) -> tuple[float, ...]:
         """Return what selects the best state, larger is better; an empty tuple keeps the last state."""
-        ...
+        return ()
+
+    @abstractmethod
+    def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
+        """Return the results of the trained model; what is held out for the test is looked at here, once."""
+
+    @classmethod
+    def uses_features(cls, objective: Any) -> bool:
+        """Return whether the model is to see the graph's features, if it has any."""
+        return True
+
+    @classmethod
+    def implied(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings that follow from others, nested like a job's; those given by the user go before them."""
+        return {}

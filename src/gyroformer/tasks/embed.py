@@ -1,0 +1,181 @@
+r"""Graph reconstruction: neighbours close, all others far.
+
+.. math:: L = -\sum_{(u,v) \in E} \log \frac{e^{-d(u,v)^2}}{\sum_{w \notin N(u)} e^{-d(u,w)^2}}
+
+over both directions of each edge. The sum runs over all nodes that are not neighbours of u, u itself among them:
+without that term the loss has no lower bound. In other words
+
+.. math:: L = \sum_{(u,v) \in E} d(u,v)^2 + \sum_u \deg(u) \log S_u .
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from gyroformer.errors import DataError, UsageError
+from gyroformer.options import Options, option
+from gyroformer.tasks.task import Task
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch_geometric.data import Data
+
+    from gyroformer.models.base import GraphModel
+    from gyroformer.tasks.task import Ready
+
+#: nodes up to which "auto" takes all pairs: half a billion pairs, some seconds a step on two cores
+ALL_PAIRS_NODES = 30_000
+#: nodes drawn to stand for all others beyond that
+SAMPLED_NEGATIVES = 1024
+#: nodes up to which mAP is exact by default, and the number of nodes it is taken over beyond that
+EXACT_MAP_NODES, SAMPLED_MAP_NODES = 20_000, 2_000
+
+
+class EmbedObjective(Options):
+    """What ``embed`` is to reach."""
+
+    negatives: Literal["all", "auto"] | int = option(
+        f"non-neighbours in the loss: all, a number of sampled ones, or auto: all up to {ALL_PAIRS_NODES:,} nodes",
+        default="auto",
+        at_least=1,
+    )
+    squared: bool = option(
+        "whether the loss holds squared distances; plain ones train worse",
+        default=True,
+        flag="squared/--plain-distance",
+    )
+    map_nodes: int | None = option(
+        f"take mAP over so many drawn nodes; none for all, up to {EXACT_MAP_NODES:,} nodes",
+        default=None,
+        at_least=1,
+    )
+    use_features: bool = option(
+        "whether the graph's features are used; else each node has a vector of its own", default=False
+    )
+
+
+class Reconstruction(Task):
+    """The task of placing a graph's nodes so that its edges can be read from the distances.
+
+    Args:
+        data: the graph.
+        squared: whether the exponent holds the squared distance.
+        negatives: number of nodes drawn anew in each step to stand for all others, instead of all pairs.
+        map_nodes: number of nodes over which the mean average precision is taken, drawn once; all by default.
+        seed: of that draw.
+    """
+
+    name = "embed"
+    title = "embedding"
+    Objective = EmbedObjective
+    shown = {"map": "mAP"}
+
+    def __init__(
+        self,
+        data: "Data",
+        *,
+        squared: bool = True,
+        negatives: int | None = None,
+        map_nodes: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        import torch
+
+        from gyroformer.ops.neighbours import Neighbours
+
+        nodes, device = int(data.num_nodes or 0), data.edge_index.device
+        self.data, self.squared, self.negatives = data, squared, negatives
+        self.neighbours = Neighbours.of(data.edge_index, nodes).to(device)
+        self.degree = self.neighbours.degree
+        if not bool(self.degree.any()):
+            raise DataError("the graph has no edge: there is nothing to reconstruct")
+        if negatives is not None and not 0 < negatives <= nodes:
+            raise UsageError(f"negatives must be from 1 to the number of nodes, {nodes}; got {negatives}")
+        source = torch.repeat_interleave(torch.arange(nodes, device=device), self.degree)
+        once = source < self.neighbours.indices
+        self.source, self.target = source[once], self.neighbours.indices[once]
+        drawn = _drawn(nodes, map_nodes, seed)
+        self.map_nodes = None if drawn is None else drawn.to(device)
+
+    @classmethod
+    def from_graph(
+        cls, graph: "Data", objective: EmbedObjective, ready: "Ready", *, seed: int, **given: Any
+    ) -> Self:
+        """Return the task; large graphs get sampled negatives and a sampled mAP unless the objective says."""
+        if objective.use_features and graph.x is None:
+            raise DataError(
+                "the graph has no features to use: leave the option out, or give a file of features"
+            )
+        nodes, notes = int(graph.num_nodes or 0), []
+        negatives = _negatives(objective.negatives, nodes)
+        if negatives is not None:
+            notes.append(
+                f"{negatives:,} of {nodes:,} nodes stand for all others in each step, which costs mAP "
+                "(Web-Edu: see docs/tasks.md); --negatives all takes every pair"
+            )
+        map_nodes = objective.map_nodes or (SAMPLED_MAP_NODES if nodes > EXACT_MAP_NODES else None)
+        if map_nodes is not None and map_nodes < nodes:
+            notes.append(f"mAP is the mean over {map_nodes:,} of {nodes:,} nodes")
+        data = ready(graph, objective.use_features)
+        task = cls(data, squared=objective.squared, negatives=negatives, map_nodes=map_nodes, seed=seed)
+        task.notes = tuple(notes)
+        return task
+
+    def loss(self, model: "GraphModel") -> "Tensor":
+        """Return the loss, summed over both directions of all edges."""
+        from gyroformer.tasks.decoders import plain_distance
+
+        positions = model.positions(self.data)
+        distances = positions.pair_squared_dist(self.source, self.target)
+        if not self.squared:
+            distances = plain_distance(distances)
+        columns = self._columns(len(positions))
+        scale = 1.0 if columns is None else len(positions) / columns.numel()
+        partition = positions.log_partition(
+            self.neighbours, columns=columns, scale=scale, squared=self.squared
+        )
+        return 2 * distances.sum() + (self.degree * partition).sum()
+
+    def evaluate(self, model: "GraphModel") -> dict[str, float]:
+        """Return the mean average precision in percent, on the graph itself."""
+        from gyroformer.tasks.average_precision import mean_average_precision
+
+        positions = model.positions(self.data)
+        found = mean_average_precision(positions.squared_dist_rows, self.neighbours, nodes=self.map_nodes)
+        return {"map": 100 * found}
+
+    def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
+        """Return the metrics of the last evaluation: there is nothing held out."""
+        return {"map": metrics["map"]}
+
+    @classmethod
+    def uses_features(cls, objective: EmbedObjective) -> bool:
+        """Return whether the objective asks for features; by default each node has a vector of its own."""
+        return objective.use_features
+
+    @classmethod
+    def implied(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """A file of features is given to be used."""
+        return {"objective": {"use_features": True}} if values.get("graph", {}).get("features") else {}
+
+    def _columns(self, nodes: int) -> "Tensor | None":
+        import torch
+
+        if self.negatives is None or self.negatives == nodes:
+            return None
+        # drawn on the CPU on every device, so that a seed means the same draw everywhere
+        return torch.randperm(nodes)[: self.negatives].sort().values.to(self.degree.device)
+
+
+def _negatives(choice: str | int, nodes: int) -> int | None:
+    if choice == "auto":
+        return None if nodes <= ALL_PAIRS_NODES else SAMPLED_NEGATIVES
+    return None if choice == "all" else int(choice)
+
+
+def _drawn(nodes: int, count: int | None, seed: int) -> "Tensor | None":
+    import torch
+
+    if count is None or count >= nodes:
+        return None
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randperm(nodes, generator=generator)[:count].sort().values

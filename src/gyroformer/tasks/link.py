@@ -1,0 +1,243 @@
+r"""Link prediction: edges that were held out are to be told from pairs that are no edge.
+
+.. math:: L = \frac1{|E|} \sum_{(u,v) \in E} -\log p_{uv} + \frac1{|E|} \sum_{(u,v) \in S} -\log(1 - p_{uv})
+
+over the training edges E and as many non-edges S, drawn anew in each step.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from gyroformer.errors import DataError, DivergedError, UsageError
+from gyroformer.options import Options, option
+from gyroformer.tasks.classify import MAX_SEED
+from gyroformer.tasks.task import Task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
+    from torch_geometric.data import Data
+
+    from gyroformer.data.link_split import LinkSplit
+    from gyroformer.models.base import GraphModel
+    from gyroformer.ops.positions import Positions
+    from gyroformer.tasks.decoders import LinkDecoder
+    from gyroformer.tasks.task import Ready
+
+    Scores = NDArray[np.float64]
+
+#: the numbers of best non-edges of which a found edge must beat the last
+HITS = (10, 50, 100)
+#: feature sets of data sets that were computed from all edges: with them, the test would be known in training
+LEAKING_FEATURES = {("airport", "hgcn"): "hold the degrees that nodes have with all edges"}
+
+
+class LinkObjective(Options):
+    """What ``link`` is to reach."""
+
+    decoder: Literal["fermi-dirac", "distance"] = option(
+        "probabilities of edges from squared distances, fermi-dirac, or plain ones, distance",
+        default="fermi-dirac",
+    )
+    radius: float = option("radius of the decoder", default=2.0)
+    temperature: float = option("temperature of the decoder", default=1.0, above=0)
+    learn_decoder: bool = option("whether training changes radius and temperature too", default=False)
+    val_fraction: float = option("fraction of the edges to choose by", default=0.05, above=0, below=1)
+    test_fraction: float = option("fraction of the edges to test on", default=0.10, above=0, below=1)
+    split_seed: int | None = option(
+        "which draw of held-out edges; none for the job's seed", default=None, at_least=0, at_most=MAX_SEED
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.val_fraction + self.test_fraction >= 1:
+            raise UsageError(
+                f"val_fraction and test_fraction must be below 1 together, got {self.val_fraction} and "
+                f"{self.test_fraction}"
+            )
+
+
+class LinkPrediction(Task):
+    """The task of finding edges that were held out.
+
+    The model sees ``data``, which must be the training graph: everything that it knows of edges comes from there.
+
+    The pairs drawn as negatives in training are non-edges of the training graph. Among them are, rarely, held-out
+    edges. To spare these would be to use them: the model could learn where they are from never being pushed there.
+
+    Args:
+        data: the training graph (``LinkSplit.training_graph``), on the model's device.
+        split: which edges and non-edges are for what.
+        decoder: from distances to probabilities.
+    """
+
+    name = "link"
+    title = "link prediction"
+    Objective = LinkObjective
+    shown = {
+        "test_auc": "test AUC",
+        "test_ap": "test AP",
+        "test_hits@10": "test Hits@10",
+        "test_hits@50": "test Hits@50",
+        "test_hits@100": "test Hits@100",
+        "val_auc": "validation AUC",
+    }
+
+    def __init__(self, data: "Data", split: "LinkSplit", decoder: "LinkDecoder | None" = None) -> None:
+        from torch import nn
+
+        from gyroformer.graphs.non_edges import NonEdges
+        from gyroformer.tasks.decoders import LinkDecoder
+
+        self.data, self.split = data, split
+        device = data.edge_index.device
+        self.decoder = (LinkDecoder() if decoder is None else decoder).to(device)
+        self.module = nn.ModuleDict({"decoder": self.decoder})
+        self.edges = split.train.to(device)
+        self.non_edges = NonEdges(self.edges, split.nodes)
+        if not self.non_edges.count:
+            raise DataError("the training graph has no pair without an edge: there is nothing to tell apart")
+        self._val = [pairs.to(device) for pairs in (split.val, split.val_non)]
+        self._test = [pairs.to(device) for pairs in (split.test, split.test_non)]
+
+    @classmethod
+    def from_graph(
+        cls,
+        graph: "Data",
+        objective: LinkObjective,
+        ready: "Ready",
+        *,
+        seed: int,
+        split: "LinkSplit | None" = None,
+        features: str | None = None,
+        **given: Any,
+    ) -> Self:
+        """Return the task; ``split`` replaces the draw that the objective names.
+
+        Features are mixed over, and the model is prepared with, the training edges only.
+        """
+        name = str(graph.name) if "name" in graph else ""
+        leak = LEAKING_FEATURES.get((name, features or ""))
+        if leak:
+            raise UsageError(
+                f"the features {features!r} of {name} {leak}, the held-out ones among them: leave --features out"
+            )
+        split = split or link_split_of(graph, objective, seed)
+        return cls(ready(split.training_graph(graph), True), split, decoder_of(objective))
+
+    def loss(self, model: "GraphModel") -> "Tensor":
+        """Return the mean cross-entropy of the training edges plus that of as many drawn non-edges."""
+        return self._entropy(
+            model.positions(self.data), self.edges, self.non_edges.draw(self.edges.size(1))
+        )
+
+    def evaluate(self, model: "GraphModel") -> dict[str, float]:
+        """Return AUC and average precision in percent, and cross-entropy, on the validation pairs."""
+        positions = model.positions(self.data)
+        entropy = float(self._entropy(positions, *self._val))
+        metrics = ranking_metrics(*(nearness(positions, pairs) for pairs in self._val))
+        return {"val_auc": metrics["auc"], "val_ap": metrics["ap"], "val_loss": entropy}
+
+    def rank(self, metrics: Mapping[str, float]) -> tuple[float, ...]:
+        """Return validation AUC and, for ties, the lower validation loss."""
+        return (metrics["val_auc"], -metrics["val_loss"])
+
+    def test(self, model: "GraphModel") -> dict[str, float | None]:
+        """Return the metrics on the test pairs, to be read once, at the end.
+
+        ``test_hits@K`` is None where there are fewer than K test non-edges: every edge would count as found.
+        """
+        import numpy as np
+
+        edges, others = (nearness(model.positions(self.data), pairs) for pairs in self._test)
+        if not (np.isfinite(edges).all() and np.isfinite(others).all()):
+            raise DivergedError(
+                "a distance of test pairs is not finite: try --dtype float64, or a smaller --lr"
+            )
+        found: dict[str, float | None] = {**ranking_metrics(edges, others)}
+        found |= {f"hits@{count}": hits_at(count, edges, others) for count in HITS}
+        return {f"test_{name}": value for name, value in found.items()}
+
+    def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
+        """Return the metrics of the test and of the validation, the decoder, and what they were taken on."""
+        decoder = self.decoder
+        return {
+            **self.test(model),
+            **metrics,
+            "decoder": {
+                "kind": decoder.kind,
+                "radius": float(decoder.radius),
+                "temperature": float(decoder.temperature),
+            },
+            "split": self.split.about(),
+        }
+
+    def _entropy(self, positions: "Positions", edges: "Tensor", others: "Tensor") -> "Tensor":
+        from torch.nn.functional import softplus
+
+        joined, apart = (self.decoder(positions.pair_squared_dist(*pairs)) for pairs in (edges, others))
+        return softplus(-joined).mean() + softplus(apart).mean()
+
+
+def link_split_of(graph: "Data", objective: LinkObjective, seed: int) -> "LinkSplit":
+    """Return the split that the objective names; unless it says which, ``seed`` chooses the draw."""
+    from gyroformer.data.link_split import draw_link_split
+
+    chosen = seed if objective.split_seed is None else objective.split_seed
+    return draw_link_split(
+        graph, val_fraction=objective.val_fraction, test_fraction=objective.test_fraction, seed=chosen
+    )
+
+
+def decoder_of(objective: LinkObjective) -> "LinkDecoder":
+    """Return the decoder that the objective names, not yet trained."""
+    from gyroformer.tasks.decoders import LinkDecoder
+
+    return LinkDecoder(
+        objective.decoder,
+        radius=objective.radius,
+        temperature=objective.temperature,
+        learn=objective.learn_decoder,
+    )
+
+
+def nearness(positions: "Positions", pairs: "Tensor") -> "Scores":
+    """Return what pairs ``(2, M)`` are ranked by, larger is likelier: the negative squared distance.
+
+    Every decoder falls with the distance, so this is the order of its probabilities, without the ties that rounding
+    brings where these come near 0 or 1.
+    """
+    import torch
+
+    with torch.no_grad():
+        found: Scores = -positions.pair_squared_dist(*pairs).double().cpu().numpy()
+        return found
+
+
+def ranking_metrics(edges: "Scores", others: "Scores") -> dict[str, float]:
+    """Return AUC and average precision in percent of edges against non-edges; NaN if a score is not finite."""
+    import numpy as np
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    scores = np.concatenate((edges, others))
+    if not np.isfinite(scores).all():
+        return {"auc": float("nan"), "ap": float("nan")}
+    truth = np.repeat([1, 0], [edges.size, others.size])
+    return {
+        "auc": 100 * float(roc_auc_score(truth, scores)),
+        "ap": 100 * float(average_precision_score(truth, scores)),
+    }
+
+
+def hits_at(count: int, edges: "Scores", others: "Scores") -> float | None:
+    """Return the percentage of edges that score strictly above the non-edge of rank ``count``.
+
+    That is the definition of the Open Graph Benchmark; None if there are fewer non-edges.
+    """
+    import numpy as np
+
+    if others.size < count:
+        return None
+    border = np.partition(others, others.size - count)[others.size - count]
+    return 100 * float((edges > border).mean())
