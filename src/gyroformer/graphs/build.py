@@ -104,7 +104,7 @@ def graph_from_edges(
     """
     from torch_geometric.data import Data
 
-    source, target = _checked_ends(source, target, num_nodes)
+    source, target = checked_ends(source, target, num_nodes)
     names = _checked_ids(ids, num_nodes)
     values = None if weight is None else checked_weights(weight, source.size)
     keys, kept, counts = _coalesce(source, target, values, num_nodes, directed)
@@ -135,7 +135,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _checked_ends(source: np.ndarray, target: np.ndarray, num_nodes: int) -> tuple[Int, Int]:
+def checked_ends(source: np.ndarray, target: np.ndarray, num_nodes: int) -> tuple[Int, Int]:
+    """Return the ends of listed edges as int64; a DataError names the first that is no node."""
     if num_nodes > MAX_NODES:
         raise DataError(f"{num_nodes} nodes, but a pair of nodes has to fit 62 bits: at most {MAX_NODES}")
     if num_nodes < 1:

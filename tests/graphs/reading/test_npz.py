@@ -136,13 +136,13 @@ def test_damage(save):
     path = save(edge_index=EDGES, x=np.random.default_rng(0).random((40, 40)))
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match="no sound NumPy archive"):
+    with pytest.raises(DataError, match="not a sound NumPy archive"):
         read_graph(path)
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1
     path.write_bytes(bytes(flipped))
-    with pytest.raises(DataError, match="no sound NumPy archive"):
+    with pytest.raises(DataError, match="not a sound NumPy archive"):
         read_graph(path)
     path.write_bytes(b"1 2\n")
-    with pytest.raises(DataError, match="no sound NumPy archive"):
+    with pytest.raises(DataError, match="not a sound NumPy archive"):
         read_graph(path)

@@ -5,13 +5,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gyroformer.errors import DataError
+from gyroformer.arrays import read_arrays
+from gyroformer.errors import DataError, in_file
 from gyroformer.graphs.check import MAX_CLASSES, UNLABELLED, checked_features, checked_labels
 from gyroformer.graphs.listing import Listing
 from gyroformer.graphs.reading.dialect import plain_name
-from gyroformer.graphs.reading.lines import in_file, quoted
+from gyroformer.graphs.reading.lines import quoted
 from gyroformer.graphs.reading.names import plain_names
-from gyroformer.graphs.reading.npz import IDS, LABELS, feature_part, first_of, plain_ids, read_arrays
+from gyroformer.graphs.reading.npz import IDS, LABELS, feature_part, first_of, plain_ids
 from gyroformer.graphs.reading.numbers import is_number
 from gyroformer.graphs.reading.table import LABEL_NAMES, Chunk, Column, table_chunks
 
