@@ -12,6 +12,8 @@ LAYERS = [
     *(
         "errors",
         "durable",
+        "arrays",
+        "cache",
         "config",
         "geometry",
         "graphs",

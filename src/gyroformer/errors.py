@@ -3,6 +3,8 @@
 A message says what was expected, what came, where, and what to do about it, in one line.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -56,6 +58,15 @@ class Interrupted(GyroformerError):
     def __init__(self, run: Path, epoch: int) -> None:
         super().__init__(f"interrupted after epoch {epoch}; {run} holds a checkpoint: add --resume to go on")
         self.run, self.epoch = run, epoch
+
+
+@contextmanager
+def in_file(path: Path) -> Iterator[None]:
+    """Put the file's name before the message of a DataError raised inside."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 def did_you_mean(name: str, known: list[str]) -> str:

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from gyroformer.data.folder import data_folder, is_offline
@@ -15,18 +13,10 @@ def test_the_variable_comes_first(monkeypatch, tmp_path):
     assert data_folder() == tmp_path / "cache" / "gyroformer"
 
 
-@pytest.mark.parametrize(
-    "platform, place",
-    [("linux", ".cache"), ("darwin", "Library/Caches"), ("win32", "AppData/Local")],
-)
-def test_the_platforms_own_cache_folder(monkeypatch, tmp_path, platform, place):
-    for name in ("GYROFORMER_DATA", "XDG_CACHE_HOME", "LOCALAPPDATA"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("sys.platform", platform)
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    assert data_folder() == tmp_path / place / "gyroformer"
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert data_folder() == tmp_path / place / "gyroformer"
+def test_a_home_that_does_not_exist(monkeypatch):
+    monkeypatch.setenv("GYROFORMER_DATA", "~nobody-of-this-name/data")
+    with pytest.raises(UsageError, match=r"GYROFORMER_DATA=~nobody-of-this-name/data: .* absolute path"):
+        data_folder()
 
 
 def test_a_file_is_no_data_folder(monkeypatch, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import torch
 from made_datasets import planetoid_files, python2_pickle
 
+from gyroformer.data.homophily import published_edges
 from gyroformer.data.load import load
 from gyroformer.data.planetoid import read_planetoid
 from gyroformer.errors import DataError
@@ -13,18 +14,18 @@ from gyroformer.errors import DataError
 @pytest.mark.parametrize("gap", [False, True])
 def test_test_nodes_get_their_own_rows(tmp_path, gap):
     x, y, test = planetoid_files(tmp_path, gap=gap)
-    parsed = read_planetoid(tmp_path, "cora")
-    np.testing.assert_array_equal(parsed.x.toarray(), x)
-    np.testing.assert_array_equal(parsed.y, y)
-    assert {part: int(mask.sum()) for part, mask in parsed.public.items()} == {
+    listing = read_planetoid(tmp_path, "cora")
+    np.testing.assert_array_equal(listing.x.toarray(), x)
+    np.testing.assert_array_equal(listing.y, y)
+    assert {part: int(mask.sum()) for part, mask in listing.masks.items()} == {
         "train": 5,
         "val": 500,
         "test": 4,
     }
-    np.testing.assert_array_equal(np.flatnonzero(parsed.public["test"]), np.sort(test))
+    np.testing.assert_array_equal(np.flatnonzero(listing.masks["test"]), np.sort(test))
     # 510 in the ring and 0-512, both ways; the loop and the duplicate are listed but not published
-    assert parsed.source.size == 513
-    assert parsed.published_edges()[0].size == 1022
+    assert listing.source.size == 513
+    assert published_edges(listing, both_ways=True)[0].size == 1022
 
 
 @pytest.mark.parametrize(

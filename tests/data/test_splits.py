@@ -158,7 +158,7 @@ def test_stored_masks_are_read_and_judged(tmp_path):
     with pytest.raises(DataError, match="leaks"):
         make_split(data, index=4, folder=tmp_path)
     stored(tmp_path, 4, train_mask=rows[0])
-    with pytest.raises(DataError, match="no npz file with train_mask"):
+    with pytest.raises(DataError, match="has no array 'val_mask'"):
         make_split(data, index=4, folder=tmp_path)
     stored(tmp_path, 4, train_mask=rows[0, :3], val_mask=rows[1], test_mask=rows[2])
     with pytest.raises(DataError, match="the graph has 4"):

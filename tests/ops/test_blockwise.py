@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -123,6 +124,14 @@ def test_a_failing_compiler_is_reported_in_one_line(monkeypatch, caplog, tmp_pat
     assert build.library.__wrapped__() is None
     assert "could not be built (no such flag)" in caplog.text
     assert list((tmp_path / "gyroformer" / "native").iterdir()) == []
+
+
+@needs_compiler
+def test_without_a_home_folder_the_torch_forms_serve(monkeypatch, caplog):
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setattr(Path, "home", lambda: Path("relative"))
+    assert build.library.__wrapped__() is None
+    assert "no home folder is known" in caplog.text
 
 
 def test_it_can_be_switched_off(monkeypatch):

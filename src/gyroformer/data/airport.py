@@ -12,31 +12,33 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gyroformer.data.parsed import Int, Parsed
-from gyroformer.data.plain_npz import read_arrays
+from gyroformer.arrays import read_arrays
+from gyroformer.data.sources import FETCH_AGAIN
 from gyroformer.data.unpickle import COLLECTIONS, NETWORKX, Shell, unpickle
 from gyroformer.errors import DataError
+from gyroformer.graphs.adjacency import IntArray
+from gyroformer.graphs.listing import Listing
+from gyroformer.graphs.reading.npz import listing_of
 
 FEATURES = 4
 POPULATION_BINS = (7 / 7, 8 / 7, 9 / 7)  # log10 of the population, over 7
 LARGEST_DEGREE = 5
 
 
-def read_airport(path: Path, *, features: str = "raw") -> Parsed:
+def read_airport(path: Path, *, features: str = "raw") -> Listing:
     """Return the graph in ``path``: a ``.npz`` or the pickle ``airport.p``, which runs no code here."""
     read = _from_npz if path.suffix == ".npz" else _from_pickle
-    edges, x, y, ids = read(path, hgcn=features == "hgcn")
-    x = x.astype(np.float32)
-    return Parsed(origin=path, source=edges[0], target=edges[1], x=x, y=y, ids=ids)
+    return read(path, hgcn=features == "hgcn").checked(path)
 
 
-def _from_npz(path: Path, *, hgcn: bool) -> tuple[Int, NDArray[np.floating], Int, Int]:
-    names = ("edge_index", "x_hgcn" if hgcn else "x", "y", "node_id")
-    edges, x, y, ids = read_arrays(path, names)
-    return edges, x, y, ids
+def _from_npz(path: Path, *, hgcn: bool) -> Listing:
+    chosen = "x_hgcn" if hgcn else "x"
+    arrays = read_arrays(path, ("edge_index", chosen, "y", "node_id"), advice=FETCH_AGAIN)
+    arrays["x"] = arrays.pop(chosen)
+    return listing_of(path, arrays)
 
 
-def _from_pickle(path: Path, *, hgcn: bool) -> tuple[Int, NDArray[np.floating], Int, Int]:
+def _from_pickle(path: Path, *, hgcn: bool) -> Listing:
     graph = unpickle(path, NETWORKX, COLLECTIONS)
     if not isinstance(graph, Shell):
         raise DataError(f"{path}: expected a graph, found {type(graph).__name__}")
@@ -48,14 +50,15 @@ def _from_pickle(path: Path, *, hgcn: bool) -> tuple[Int, NDArray[np.floating], 
         place = {node: position for position, node in enumerate(attributes)}
         pairs = [(place[one], place[other]) for one in neighbours for other in neighbours[one]]
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: not the Airport graph ({error!r}); fetch the file anew") from None
+        raise DataError(f"{path}: not the Airport graph ({error!r}); {FETCH_AGAIN}") from None
     edges = np.array(sorted(pairs), dtype=np.int64).T
     y = np.digitize(table[:, FEATURES], POPULATION_BINS).astype(np.int64)
     x = table[:, :FEATURES]
-    return edges, _hgcn_features(x, edges) if hgcn else x, y, ids
+    x = (_hgcn_features(x, edges) if hgcn else x).astype(np.float32)
+    return Listing(edges[0], edges[1], ids, x=x, y=y)
 
 
-def _hgcn_features(x: NDArray[np.floating], edges: Int) -> NDArray[np.floating]:
+def _hgcn_features(x: NDArray[np.floating], edges: IntArray) -> NDArray[np.floating]:
     nodes = len(x)
     total = x.sum(axis=1, keepdims=True)
     shares = np.divide(x, total, out=np.zeros(x.shape), where=total != 0)

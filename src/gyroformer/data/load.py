@@ -4,19 +4,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
-
 from gyroformer.data.airport import read_airport
 from gyroformer.data.edge_lists import read_edges
 from gyroformer.data.folder import data_folder
 from gyroformer.data.npz_graphs import read_npz_graph
-from gyroformer.data.parsed import Parsed
 from gyroformer.data.planetoid import read_planetoid
 from gyroformer.data.registry import DATASETS, get_spec
 from gyroformer.data.state import needed_paths
 from gyroformer.data.webkb import read_actor, read_webkb
 from gyroformer.errors import UsageError
-from gyroformer.graphs.build import graph_from_edges
+from gyroformer.graphs.listing import Listing
 from gyroformer.graphs.reading.read import read_graph
 
 if TYPE_CHECKING:
@@ -77,23 +74,12 @@ def load_dataset(name: str, folder: Path, *, directed: bool = False, features: s
     if DATASETS[name].task == "reconstruction":
         data = read_edges(paths[0], directed=directed)
     else:
-        parsed = parse(name, paths, features=features)
-        data = graph_from_edges(
-            parsed.source,
-            parsed.target,
-            num_nodes=parsed.y.size,
-            ids=parsed.ids,
-            x=parsed.x,
-            y=parsed.y,
-            directed=directed,
-        )
-        for part, mask in (parsed.public or {}).items():
-            data[f"{part}_mask"] = torch.from_numpy(mask)
+        data = parse(name, paths, features=features).graph(directed=directed)
     data.name = name
     return data
 
 
-def parse(name: str, paths: list[Path], *, features: str | None = None) -> Parsed:
+def parse(name: str, paths: list[Path], *, features: str | None = None) -> Listing:
     """Return the contents of a labelled data set's files, nothing dropped yet."""
     folder = paths[0].parent
     match get_spec(name).family:

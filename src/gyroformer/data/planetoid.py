@@ -13,21 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from gyroformer.data.parsed import Int, Parsed
+from gyroformer.data.sources import FETCH_AGAIN
 from gyroformer.data.unpickle import COLLECTIONS, NUMPY, SCIPY, Shell, unpickle
 from gyroformer.errors import DataError
+from gyroformer.graphs.adjacency import IntArray
+from gyroformer.graphs.listing import Listing
 
 VALIDATION = 500
 
 
-def read_planetoid(folder: Path, prefix: str) -> Parsed:
+def read_planetoid(folder: Path, prefix: str) -> Listing:
     """Return the graph whose files ``ind.<prefix>.*`` are in ``folder``."""
     files = {name: folder / f"ind.{prefix}.{name}" for name in ("allx", "tx", "y", "ally", "ty", "graph")}
     test = _test_index(folder / f"ind.{prefix}.test.index")
     known_x, test_x = _features(files["allx"]), _features(files["tx"])
     known_y, test_y = _labels(files["ally"]), _labels(files["ty"])
     if not (len(test) == test_x.shape[0] == len(test_y) and known_x.shape[0] == len(known_y) <= test.min()):
-        raise DataError(f"{folder}: the ind.{prefix}.* files do not fit together; fetch them anew")
+        raise DataError(f"{folder}: the ind.{prefix}.* files do not fit together; fetch them again")
     known, nodes = len(known_y), int(test.max()) + 1
     train = len(_labels(files["y"]))
     if train + VALIDATION > known:
@@ -44,23 +46,21 @@ def read_planetoid(folder: Path, prefix: str) -> Parsed:
     y[place] = np.concatenate([known_y, test_y])
 
     source, target = _edges(files["graph"])
-    public = {
+    masks = {
         "train": _mask(np.arange(train), nodes),
         "val": _mask(np.arange(train, train + VALIDATION), nodes),
         "test": _mask(test, nodes),
     }
-    return Parsed(
-        origin=files["graph"], source=source, target=target, x=x, y=y, symmetric=True, public=public
-    )
+    return Listing(source, target, range(nodes), x=x, y=y, masks=masks).checked(files["graph"])
 
 
-def _test_index(path: Path) -> Int:
+def _test_index(path: Path) -> IntArray:
     lines = path.read_text(encoding="ascii", errors="replace").split()
     for number, line in enumerate(lines, start=1):
         if not line.isdecimal():
             raise DataError(f"{path}:{number}: expected a node number, found {line[:40]!r}")
     if not lines:
-        raise DataError(f"{path}: empty; fetch the file anew")
+        raise DataError(f"{path}: empty; {FETCH_AGAIN}")
     return np.array(lines, dtype=np.int64)
 
 
@@ -73,19 +73,19 @@ def _features(path: Path) -> sparse.csr_array:
         matrix = sparse.csr_array((state["data"], state["indices"], state["indptr"]), shape=state["_shape"])
         matrix.check_format(full_check=True)
     except (KeyError, ValueError, TypeError) as error:
-        raise DataError(f"{path}: not a sparse matrix ({error}); fetch the file anew") from None
+        raise DataError(f"{path}: not a sparse matrix ({error}); {FETCH_AGAIN}") from None
     return matrix.astype(np.float32)
 
 
-def _labels(path: Path) -> Int:
+def _labels(path: Path) -> IntArray:
     held = unpickle(path, NUMPY)
     if not isinstance(held, np.ndarray) or held.ndim != 2 or held.dtype.kind not in "iuf":
         raise DataError(f"{path}: expected a table of one label a row, found {type(held).__name__}")
-    labels: Int = held.argmax(axis=1).astype(np.int64)
+    labels: IntArray = held.argmax(axis=1).astype(np.int64)
     return labels
 
 
-def _edges(path: Path) -> tuple[Int, Int]:
+def _edges(path: Path) -> tuple[IntArray, IntArray]:
     held = unpickle(path, COLLECTIONS)
     if not isinstance(held, Mapping):
         raise DataError(f"{path}: expected lists of neighbours, found {type(held).__name__}")
@@ -96,7 +96,7 @@ def _edges(path: Path) -> tuple[Int, Int]:
     return source, target
 
 
-def _mask(index: Int, nodes: int) -> NDArray[np.bool_]:
+def _mask(index: IntArray, nodes: int) -> NDArray[np.bool_]:
     mask = np.zeros(nodes, dtype=np.bool_)
     mask[index] = True
     return mask

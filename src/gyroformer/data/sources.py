@@ -21,6 +21,9 @@ GNN_BENCHMARK = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz"
 
 STORED_SPLITS = 10
 
+#: what to do about a file that is damaged or not the one expected
+FETCH_AGAIN = "fetch the file again"
+
 
 def at(bases: tuple[str, ...], path: str) -> tuple[str, ...]:
     """Return the same file under each base address."""

@@ -67,6 +67,11 @@ class DatasetSpec:
     note: str = ""
 
     @property
+    def both_ways(self) -> bool:
+        """True if the usual edge list has each edge in both directions, whatever the files list."""
+        return self.family in ("planetoid", "npz")
+
+    @property
     def default_split(self) -> str | None:
         """The split used when none is named."""
         return self.splits[0] if self.splits else None

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from gyroformer.data.plain_npz import read_arrays
+from gyroformer.arrays import read_arrays
 from gyroformer.data.split import PARTS, Split
-from gyroformer.durable import make_folder, move_into_place
+from gyroformer.durable import make_folder, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError
 
 FORMAT = "gyroformer split 1"
@@ -31,10 +31,8 @@ def save_split(split: Split, path: str | Path) -> None:
     else:
         raise UsageError(f"{path}: a split is saved as .json or .npz")
     make_folder(path.parent)
-    part_file = path.with_name(f"{path.name}.part")
     try:
-        part_file.write_bytes(content)
-        move_into_place(part_file, path)
+        write_durably(path, content)
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
 
@@ -50,6 +48,8 @@ def load_split(path: str | Path) -> Split:
         fields |= {part: torch.as_tensor(parts[part], dtype=torch.int64) for part in PARTS}
         split = Split(**fields)
         promised = (facts["format"], facts["sha256"])
+    except CorruptFileError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorruptFileError(f"{path}: not a saved split ({error})") from None
     if promised != (FORMAT, split.sha256):
@@ -75,5 +75,5 @@ def _read_json(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _read_npz(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    facts, *parts = read_arrays(path, ["facts", *PARTS])
-    return json.loads(str(facts)), dict(zip(PARTS, parts, strict=True))
+    arrays = read_arrays(path, ["facts", *PARTS], error=CorruptFileError, advice="save the split again")
+    return json.loads(str(arrays.pop("facts"))), arrays

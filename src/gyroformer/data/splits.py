@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gyroformer.arrays import read_arrays
 from gyroformer.data.folder import data_folder
-from gyroformer.data.plain_npz import read_arrays
 from gyroformer.data.registry import DATASETS
-from gyroformer.data.split import Overlap, Split, split_overlap
+from gyroformer.data.sources import FETCH_AGAIN
+from gyroformer.data.split import PARTS, Overlap, Split, check_draw, split_overlap
 from gyroformer.data.split_files import load_split, save_split
 from gyroformer.errors import DataError, UsageError, did_you_mean
 from gyroformer.graphs.check import UNLABELLED
@@ -109,15 +110,14 @@ def _choice(name: str, *, seed: int | None, index: int | None) -> dict[str, int]
             raise UsageError(
                 f"the split {name!r} takes no {key}" + (f", only {rule.takes}" * bool(rule.takes))
             )
-        if not 0 <= value < 2**32:
-            raise UsageError(f"the {key} of a split must be from 0 to 2**32 - 1, got {value}")
+        check_draw(key, value)
     if rule.takes is None or rule.default is None:
         return {}
     return {rule.takes: given.get(rule.takes, rule.default)}
 
 
 def _public(data: "Data") -> tuple[Tensor, Tensor, Tensor]:
-    masks = [getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")]
+    masks = [getattr(data, f"{part}_mask", None) for part in PARTS]
     if not all(isinstance(mask, Tensor) and mask.dim() == 1 for mask in masks):
         public = [name for name, spec in DATASETS.items() if "public" in spec.splits]
         raise UsageError(f"this graph has no public split; those that have: {', '.join(public)}")
@@ -137,7 +137,8 @@ def _stored(dataset: str, index: int, nodes: int, folder: Path) -> tuple[Tensor,
     path = folder / files[0]
     if not path.is_file():
         raise DataError(f"{path}: not there; run gyroformer datasets {dataset} --fetch")
-    masks = [mask.astype(np.bool_) for mask in read_arrays(path, ["train_mask", "val_mask", "test_mask"])]
+    arrays = read_arrays(path, [f"{part}_mask" for part in PARTS], advice=FETCH_AGAIN)
+    masks = [mask.astype(np.bool_) for mask in arrays.values()]
     if any(mask.shape != (nodes,) for mask in masks):
         raise DataError(f"{path}: made for {masks[0].size} nodes, but the graph has {nodes}")
     train, val, test = (torch.from_numpy(np.flatnonzero(mask)) for mask in masks)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gyroformer.data.sources import FETCH_AGAIN
 from gyroformer.errors import DataError
 
 
@@ -83,4 +84,4 @@ def unpickle(path: Path, *allowed: Allowed) -> object:
             return reader.load()
         except _BROKEN as error:
             why = error if str(error) else "it ends too early"
-            raise DataError(f"{path}: not loaded: {why}; fetch the file anew") from None
+            raise DataError(f"{path}: not loaded: {why}; {FETCH_AGAIN}") from None

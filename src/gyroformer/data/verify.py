@@ -4,13 +4,13 @@ import dataclasses as dc
 from pathlib import Path
 
 from gyroformer.data.edge_lists import read_edges
+from gyroformer.data.homophily import homophily, published_edges
 from gyroformer.data.load import parse
 from gyroformer.data.registry import get_spec
 from gyroformer.data.spec import DatasetSpec
 from gyroformer.data.state import needed_paths, used_files
 from gyroformer.durable import sha256_of
 from gyroformer.errors import DataError
-from gyroformer.graphs.build import graph_from_edges
 
 COUNTS = ("nodes", "edges", "listed_edges", "features", "classes")
 #: the registry has three decimals; the rest is room for the last bit
@@ -53,19 +53,21 @@ def verify(name: str, folder: Path) -> Verdict:
 def measure(name: str, folder: Path) -> dict[str, Number]:
     """Return the counts and the homophily of a data set, read from its files."""
     paths = needed_paths(name, folder)
-    if get_spec(name).task == "reconstruction":
+    spec = get_spec(name)
+    if spec.task == "reconstruction":
         data = read_edges(paths[0])
         return {"nodes": data.summary.nodes, "edges": data.summary.edges}
-    parsed = parse(name, paths)
-    # without the features, which as a dense table can take a gigabyte
-    data = graph_from_edges(parsed.source, parsed.target, num_nodes=parsed.y.size, y=parsed.y)
+    listing = parse(name, paths)
+    features = listing.x.shape[1]
+    listing.x = None  # as the dense table of a graph it can take a gigabyte
+    data = listing.graph(directed=False)
     return {
         "nodes": data.summary.nodes,
         "edges": data.summary.edges,
-        "listed_edges": parsed.published_edges()[0].size,
-        "features": parsed.x.shape[1],
-        "classes": len(set(parsed.y.tolist())),
-        "homophily": parsed.homophily(),
+        "listed_edges": published_edges(listing, both_ways=spec.both_ways)[0].size,
+        "features": features,
+        "classes": len(set(data.y.tolist())),
+        "homophily": homophily(listing, both_ways=spec.both_ways),
     }
 
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from gyroformer.graphs.build import graph_from_edges
+from gyroformer.errors import DataError, in_file
+from gyroformer.graphs.build import checked_ends, graph_from_edges
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -15,27 +18,39 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Listing:
-    """Listed edges between numbered nodes.
+    """Listed edges between numbered nodes, and what is known of the nodes.
 
     Attributes:
-        source: number of each edge's first node.
-        target: number of each edge's second node.
-        ids: the nodes' names; their places are the numbers.
+        source: index of each edge's first node.
+        target: index of each edge's second node.
+        ids: the nodes' names, by index.
         weight: one number for each edge, or None.
-        x: node features, or None.
+        x: node features, one row a node, or None; an array or a scipy sparse matrix.
         y: node labels, or None.
         label_names: the names of the classes that ``y`` numbers, if they had names.
         symmetric: whether each edge stands for both directions (a symmetric matrix lists one half).
+        masks: the nodes ``train``, ``val`` and ``test`` of the split that comes with the graph, or None.
     """
 
     source: NDArray[np.int64]
     target: NDArray[np.int64]
-    ids: Sequence[int | str]
+    ids: Sequence[int | str] | NDArray[np.int64]
     weight: np.ndarray | None = None
-    x: object = None
-    y: object = None
+    x: Any = None
+    y: np.ndarray | None = None
     label_names: list[str] | None = None
     symmetric: bool = False
+    masks: dict[str, NDArray[np.bool_]] | None = None
+
+    def checked(self, path: Path) -> Self:
+        """Return itself; if an edge, the features or the labels do not fit the nodes, say so of ``path``."""
+        nodes = len(self.ids)
+        with in_file(path):
+            checked_ends(self.source, self.target, nodes)
+            for name, part in (("features", self.x), ("labels", self.y)):
+                if part is not None and part.shape[:1] != (nodes,):
+                    raise DataError(f"{name} of shape {part.shape} for {nodes} nodes")
+        return self
 
     def graph(self, *, directed: bool) -> "Data":
         """Return the clean graph."""
@@ -56,4 +71,6 @@ class Listing:
         )
         if self.label_names is not None:
             data.label_names = self.label_names
+        for part, mask in (self.masks or {}).items():
+            data[f"{part}_mask"] = torch.from_numpy(mask)
         return data

@@ -7,7 +7,6 @@ import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -43,15 +42,6 @@ class Block:
 def located(path: Path, line: int, problem: str) -> DataError:
     """Return the error for a problem at a line."""
     return DataError(f"{path}:{line}: {problem}")
-
-
-@contextmanager
-def in_file(path: Path) -> Iterator[None]:
-    """Put the file's name before the message of a DataError raised inside."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from None
 
 
 def quoted(text: bytes | str) -> str:

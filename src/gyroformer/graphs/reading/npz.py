@@ -1,8 +1,5 @@
-"""NumPy archives (.npz), never unpickled, each array's header checked against the bytes that are there."""
+"""Graphs in NumPy archives (.npz)."""
 
-import math
-import zipfile
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,18 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gyroformer.arrays import Arrays, read_arrays
 from gyroformer.errors import DataError
 from gyroformer.graphs.listing import Listing
 from gyroformer.graphs.reading.names import MAX_NODES, check_max_nodes
 
-Arrays = dict[str, np.ndarray]
 Entries = tuple[NDArray[np.int64], int, np.ndarray | None]
 
 EDGES = ("edge_index", "edges")
 FEATURES = ("x", "features", "node_features", "attr_matrix")
 LABELS = ("y", "labels", "node_labels")
 IDS = ("ids", "node_ids", "node_id")
-_DEFLATE_RATIO = 1100  # deflate cannot pack better than 1032 to 1, so a larger promise is a lie
 
 
 def read_npz(path: Path, *, max_nodes: int = MAX_NODES) -> Listing:
@@ -34,7 +30,11 @@ def read_npz(path: Path, *, max_nodes: int = MAX_NODES) -> Listing:
     Raises:
         DataError: if the archive is damaged, needs unpickling or holds no graph.
     """
-    arrays = read_arrays(path)
+    return listing_of(path, read_arrays(path), max_nodes=max_nodes)
+
+
+def listing_of(path: Path, arrays: Arrays, *, max_nodes: int = MAX_NODES) -> Listing:
+    """Return the graph in the arrays of an archive, as :func:`read_npz` describes them."""
     matrix = sparse_part(path, arrays, "adj_" if "adj_data" in arrays else "")
     x, y, ids = feature_part(path, arrays), first_of(arrays, LABELS), first_of(arrays, IDS)
     weight = arrays.get("edge_weight")
@@ -46,54 +46,6 @@ def read_npz(path: Path, *, max_nodes: int = MAX_NODES) -> Listing:
         check_max_nodes(path, nodes, max_nodes)
     names = list(range(nodes)) if ids is None else plain_ids(path, ids)
     return Listing(ends[0], ends[1], names, weight, x, y)
-
-
-def read_arrays(path: Path) -> Arrays:
-    """Return every array of an archive.
-
-    Raises:
-        DataError: if it is no archive, is damaged, or an array is pickled or larger than its bytes.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                _check_member(path, archive, member)
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, KeyError) as error:
-        raise DataError(f"{path}: no sound NumPy archive ({error}): save it again with numpy.savez") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error}): check the path and its permissions") from None
-    except (ValueError, SyntaxError, TypeError, UnicodeError) as error:
-        if isinstance(error, DataError):
-            raise
-        reason = str(error).splitlines()[0]
-        raise DataError(
-            f"{path}: an array in it cannot be read ({reason}): save plain numbers and text"
-        ) from None
-
-
-def _check_member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Compare what an array's header promises with the bytes packed, before numpy allocates it."""
-    if member.file_size > _DEFLATE_RATIO * member.compress_size + 1024:
-        raise DataError(
-            f"{path}: {member.filename} promises more bytes than are packed: the archive is damaged"
-        )
-    with archive.open(member) as file:
-        version = np.lib.format.read_magic(file)
-        header = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
-        shape, _, dtype = header(file)
-        if dtype.hasobject:
-            raise DataError(
-                f"{path}: {member.filename} is pickled, which can run code: save it as numbers or text"
-            )
-        if math.prod(shape) * dtype.itemsize > member.file_size:
-            raise DataError(
-                f"{path}: {member.filename} claims the shape {shape}, more than its {member.file_size} "
-                "bytes hold: the archive is damaged"
-            )
 
 
 def first_of(arrays: Arrays, names: Iterable[str]) -> np.ndarray | None:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gyroformer.errors import DataError, UsageError, did_you_mean
+from gyroformer.errors import DataError, UsageError, did_you_mean, in_file
 from gyroformer.graphs.listing import Listing
 from gyroformer.graphs.reading.attributes import add_features, add_labels
 from gyroformer.graphs.reading.edge_list import read_edge_list
 from gyroformer.graphs.reading.gml import read_gml
 from gyroformer.graphs.reading.graphml import read_graphml
-from gyroformer.graphs.reading.lines import in_file, raw_pieces
+from gyroformer.graphs.reading.lines import raw_pieces
 from gyroformer.graphs.reading.matrix_market import BANNER, read_matrix_market
 from gyroformer.graphs.reading.names import MAX_NODES, check_max_nodes
 from gyroformer.graphs.reading.npz import read_npz

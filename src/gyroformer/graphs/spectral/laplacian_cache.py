@@ -4,21 +4,21 @@ import hashlib
 import logging
 import os
 import tempfile
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
+from gyroformer.arrays import read_arrays
+from gyroformer.errors import CorruptFileError
 from gyroformer.graphs.adjacency import Csr, FloatArray, upper_edges
 from gyroformer.graphs.spectral.eigen_solvers import has_multigrid
 
 #: raise it when the algorithm changes in a way that changes its results
 ALGORITHM_VERSION = 1
 
+NAMES = ("vectors", "values", "residuals", "methods")
+
 _log = logging.getLogger(__name__)
-#: what reading a damaged file raises: numpy's, zipfile's and zlib's refusals
-_DAMAGE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 
 Arrays = tuple[FloatArray, FloatArray, FloatArray]
 
@@ -40,16 +40,15 @@ def read_cached(folder: Path, key: str, num_nodes: int, dim: int) -> tuple[Array
     if not path.exists():
         return None
     try:
-        # opened here: numpy leaves the file open when it refuses it
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            vectors, values, residuals = stored["vectors"], stored["values"], stored["residuals"]
-            methods = tuple(str(name) for name in stored["methods"])
-            if vectors.shape != (num_nodes, dim) or values.shape != residuals.shape:
-                raise ValueError(f"arrays of shapes {vectors.shape}, {values.shape} and {residuals.shape}")
-    except _DAMAGE as error:
-        _log.warning("%s is damaged (%s): computing the identifiers again", path, error)
+        stored = read_arrays(path, NAMES, error=CorruptFileError, advice="computing the identifiers again")
+    except CorruptFileError as error:
+        _log.warning("a cache is damaged: %s", error)
         return None
-    return (vectors, values, residuals), methods
+    vectors, values, residuals, methods = (stored[name] for name in NAMES)
+    if vectors.shape != (num_nodes, dim) or values.shape != residuals.shape or methods.ndim != 1:
+        _log.warning("%s is damaged (its shapes do not fit): computing the identifiers again", path)
+        return None
+    return (vectors, values, residuals), tuple(str(name) for name in methods)
 
 
 def write_cached(folder: Path, key: str, arrays: Arrays, methods: tuple[str, ...]) -> None:

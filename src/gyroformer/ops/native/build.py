@@ -17,6 +17,8 @@ from pathlib import Path
 
 import torch
 
+from gyroformer.cache import user_cache
+from gyroformer.errors import UsageError
 from gyroformer.ops.attention import feature_floor
 from gyroformer.ops.lifted import REACH, least_cone
 
@@ -53,7 +55,7 @@ def library() -> ctypes.CDLL | None:
         return None
     try:
         return ctypes.CDLL(str(_built(compiler)))
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, subprocess.SubprocessError, UsageError) as error:
         said = getattr(error, "stderr", "") or str(error)
         _log.warning("the C++ kernels could not be built (%s); layers run as plain torch", said.strip()[:300])
         return None
@@ -88,8 +90,7 @@ def _built(compiler: str) -> Path:
 
 def cache_folder() -> Path:
     """Return where compiled kernels are kept."""
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "gyroformer" / "native"
+    return user_cache() / "native"
 
 
 def _processor() -> str:
