@@ -42,7 +42,6 @@ def _tangent(s: Tensor, v: Tensor, k: Tensor) -> Tensor:
 @widened
 def from_space(s: Tensor, *, k: Curvature) -> Tensor:
     r"""Return the points ``(..., d + 1)`` over the space coordinates ``(..., d)``."""
-    assert isinstance(k, Tensor)
     return _on(s, below_zero(k))
 
 
@@ -54,7 +53,6 @@ def expmap0(u: Tensor, *, k: Curvature) -> Tensor:
 
     (sinh and cosh, as z ≤ 0). A vector longer than :data:`~gyroformer.geometry.quadric.REACH` leads that far.
     """
-    assert isinstance(k, Tensor)
     k = below_zero(k)
     u, z = within_reach(u, k * dot(u, u, -1))
     sine, cosine = sin_ratio_and_cos(z)
@@ -64,7 +62,6 @@ def expmap0(u: Tensor, *, k: Curvature) -> Tensor:
 @widened
 def logmap0(x: Tensor, *, k: Curvature) -> Tensor:
     r"""Return the tangent vectors ``(..., d)`` at the origin that lead to x, :math:`s\arcsin\sqrt z/\sqrt z`."""
-    assert isinstance(k, Tensor)
     s = x[..., 1:]
     return s * arsin_ratio(below_zero(k) * dot(s, s, -1))
 
@@ -79,7 +76,6 @@ def expmap(x: Tensor, v: Tensor, *, k: Curvature) -> Tensor:
     where v is the vector's space part and :math:`v_\perp` what of it is orthogonal to s. All terms of its squared
     length are positive: the time part is not subtracted.
     """
-    assert isinstance(k, Tensor)
     k = below_zero(k)
     s, v = x[..., 1:], v[..., 1:]
     squared = dot(s, s, -1)
@@ -98,7 +94,6 @@ def logmap(x: Tensor, y: Tensor, *, k: Curvature) -> Tensor:
 
     with h half the chord between the points.
     """
-    assert isinstance(k, Tensor)
     k = below_zero(k)
     a, b = x[..., 1:], y[..., 1:]
     z = k * half_chord_squared(a, b, k)
@@ -108,7 +103,6 @@ def logmap(x: Tensor, y: Tensor, *, k: Curvature) -> Tensor:
 @widened
 def squared_dist(x: Tensor, y: Tensor, *, k: Curvature, keepdim: bool = False) -> Tensor:
     r"""Return the squared distance :math:`4h^2(\arcsin\sqrt z/\sqrt z)^2`, :math:`z = \kappa h^2`; smooth at x = y."""
-    assert isinstance(k, Tensor)
     k = below_zero(k)
     h2 = half_chord_squared(x[..., 1:], y[..., 1:], k)
     return drop(4 * h2 * arsin_ratio(k * h2).square(), keepdim, -1)
@@ -120,7 +114,6 @@ def dist(x: Tensor, y: Tensor, *, k: Curvature, keepdim: bool = False) -> Tensor
 
     The derivative at x = y is taken as 0.
     """
-    assert isinstance(k, Tensor)
     k = below_zero(k)
     h2 = half_chord_squared(x[..., 1:], y[..., 1:], k)
     return drop(2 * safe_sqrt(h2) * arsin_ratio(k * h2), keepdim, -1)
@@ -134,7 +127,6 @@ def pairwise_squared_dist(x: Tensor, y: Tensor, *, k: Curvature) -> Tensor:
     ``√eps`` of their norm in the wide format are at distance 0, with derivative 0. For many points give x in
     blocks of rows.
     """
-    assert isinstance(k, Tensor)
     k = below_zero(k)
     a, b = x[..., 1:], y[..., 1:]
     h2 = gram_half_chord_squared(dot(a, a, -1), dot(b, b, -1).mT, a @ b.mT, k)
@@ -147,7 +139,6 @@ def parallel_transport0(y: Tensor, u: Tensor, *, k: Curvature) -> Tensor:
 
     .. math:: v = u - \frac{\kappa\langle s, u\rangle}{1 + \tau}\,s, \qquad v_t = \sqrt{-\kappa}\,\langle s, u\rangle
     """
-    assert isinstance(k, Tensor)
     k = below_zero(k)
     s = y[..., 1:]
     along = dot(s, u, -1)
@@ -157,7 +148,6 @@ def parallel_transport0(y: Tensor, u: Tensor, *, k: Curvature) -> Tensor:
 @widened
 def parallel_transport0back(x: Tensor, v: Tensor, *, k: Curvature) -> Tensor:
     r"""Return v ``(..., d + 1)``, a tangent vector at x, moved to the origin: ``(..., d)``."""
-    assert isinstance(k, Tensor)
     k = below_zero(k)
     s, v = x[..., 1:], v[..., 1:]
     tau = stretch(s, k)
@@ -178,7 +168,6 @@ def centroid(x: Tensor, weights: Tensor, *, k: Curvature) -> Tensor:
         weights: non-negative ``(..., M, N)``, also a sparse matrix.
         k: one curvature, or one that broadcasts to ``(..., 1, 1)``.
     """
-    assert isinstance(k, Tensor)
     k = below_zero(k)
     s = x[..., 1:]
     tau = stretch(s, k)
@@ -192,7 +181,6 @@ def centroid(x: Tensor, weights: Tensor, *, k: Curvature) -> Tensor:
 @widened
 def to_stereographic(x: Tensor, *, k: Curvature) -> Tensor:
     r"""Return the points :math:`s/(1 + \tau)` ``(..., d)`` of the stereographic model; distances are the same."""
-    assert isinstance(k, Tensor)
     s = x[..., 1:]
     return s / (1 + stretch(s, below_zero(k)))
 
@@ -200,7 +188,6 @@ def to_stereographic(x: Tensor, *, k: Curvature) -> Tensor:
 @widened
 def from_stereographic(p: Tensor, *, k: Curvature) -> Tensor:
     r"""Return the points over :math:`s = 2p/(1 + \kappa|p|^2)`, the inverse of :func:`to_stereographic`."""
-    assert isinstance(k, Tensor)
     k = below_zero(k)
     return _on(2 * p / conformal(p, k, -1), k)
 
@@ -217,7 +204,6 @@ def to_half_angle(x: Tensor, *, k: Curvature) -> tuple[Tensor, Tensor]:
 
 @widened
 def _half_angle(x: Tensor, *, k: Curvature) -> Tensor:
-    assert isinstance(k, Tensor)
     s = x[..., 1:]
     cosine = (0.5 * (1 + stretch(s, below_zero(k)))).sqrt()
     return torch.cat((cosine, 0.5 * s / cosine), dim=-1)
@@ -226,7 +212,6 @@ def _half_angle(x: Tensor, *, k: Curvature) -> Tensor:
 @widened
 def to_klein(x: Tensor, *, k: Curvature) -> Tensor:
     r"""Return the points :math:`s/\tau` ``(..., d)`` of the Klein ball of radius :math:`1/\sqrt{-\kappa}`."""
-    assert isinstance(k, Tensor)
     s = x[..., 1:]
     return s / stretch(s, below_zero(k))
 
@@ -237,7 +222,6 @@ def from_klein(v: Tensor, *, k: Curvature) -> Tensor:
 
     A point on or beyond the ball's boundary counts as lying on the last shell inside.
     """
-    assert isinstance(k, Tensor)
     k = below_zero(k)
     return _on(v * conformal(v, k, -1).rsqrt(), k)
 
@@ -249,7 +233,6 @@ def einstein_midpoint(v: Tensor, weights: Tensor, *, k: Curvature) -> Tensor:
     It is the Klein image of :func:`centroid`, which is the better one for points far out, where Klein
     coordinates saturate. Arguments as there; a row of zeros gives the origin.
     """
-    assert isinstance(k, Tensor)
     gamma = conformal(v, below_zero(k), -1).rsqrt()
     sums = weights @ torch.cat((gamma, gamma * v), dim=-1)
     total = sums[..., :1]

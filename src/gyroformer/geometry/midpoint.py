@@ -62,7 +62,6 @@ def weighted_midpoint(
 
 @widened
 def _midpoint(xs: Tensor, weight: Tensor, *, k: Curvature, dims: list[int], dim: int) -> Tensor:
-    assert isinstance(k, Tensor)
     weight = weight.expand_as(xs.narrow(dim, 0, 1))
     # a common factor of a result's weights changes nothing; with the largest at 1 no square overflows. Each result
     # has its own: a huge weight must not make those of other results vanish

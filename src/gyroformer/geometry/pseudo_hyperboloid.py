@@ -45,7 +45,6 @@ def inner(x: Tensor, y: Tensor, *, time: int, keepdim: bool = False) -> Tensor:
 @widened
 def project(x: Tensor, *, beta: Curvature, time: int) -> Tensor:
     r"""Return the points with the same :math:`x_s` and the same direction of :math:`x_t`."""
-    assert isinstance(beta, Tensor)
     theta, s = _named(x, time)
     return _point(theta, s, below_zero(beta))
 
@@ -69,7 +68,6 @@ def to_sphere_product(x: Tensor, *, beta: Curvature, time: int) -> tuple[Tensor,
 
 @widened
 def _to_product(x: Tensor, *, beta: Curvature, time: int) -> Tensor:
-    assert isinstance(beta, Tensor)
     theta, s = _named(x, time)
     return joined((-below_zero(beta)).sqrt() * theta, s)
 
@@ -77,7 +75,6 @@ def _to_product(x: Tensor, *, beta: Curvature, time: int) -> Tensor:
 @widened
 def from_sphere_product(sphere: Tensor, s: Tensor, *, beta: Curvature) -> Tensor:
     r"""Return :math:`\psi^{-1}`: the points with space part s and the direction of ``sphere`` ``(..., T)``."""
-    assert isinstance(beta, Tensor)
     return _point(_unit(sphere), s, below_zero(beta))
 
 
@@ -89,7 +86,6 @@ def expmap0(u: Tensor, *, beta: Curvature, time: int) -> Tensor:
 
     .. math:: \Bigl(\sqrt{-\beta}\cos\sqrt z,\ u_t\frac{\sin\sqrt z}{\sqrt z}\Bigr) \quad\text{and}\quad u_s .
     """
-    assert isinstance(beta, Tensor)
     beta = below_zero(beta)
     turn, s = u[..., : time - 1] * (-beta).rsqrt(), u[..., time - 1 :]
     sine, cosine = sin_ratio_and_cos(dot(turn, turn, -1))
@@ -103,7 +99,6 @@ def logmap0(x: Tensor, *, beta: Curvature, time: int) -> Tensor:
     It is unique but where θ is opposite to the pole (within a rounding unit): there the first axis is taken,
     with derivative 0. With one time coordinate it does not tell the two sheets apart.
     """
-    assert isinstance(beta, Tensor)
     beta = below_zero(beta)
     theta, s = _named(x, time)
     return joined(_angle_vector(theta) * (-beta).sqrt(), s)
@@ -122,7 +117,6 @@ def translate(x: Tensor, u: Tensor, *, beta: Curvature, time: int) -> Tensor:
     and :math:`x_s' = x_s + u_s`. From the pole it is :func:`expmap0`. Opposite to the pole (within a rounding
     unit), where the transport depends on the way, :math:`v = (0, a)`.
     """
-    assert isinstance(beta, Tensor)
     beta = below_zero(beta)
     theta, s = _named(x, time)
     a = u[..., : time - 1] * (-beta).rsqrt()
@@ -144,7 +138,6 @@ def squared_dist(x: Tensor, y: Tensor, *, beta: Curvature, time: int, keepdim: b
     It has a kink on the light cone of x (:math:`q = 1`: there, and at x = y, the derivative is 0), and at
     :math:`q = -1` a vertical tangent: within rounding of that its value is :math:`-\pi^2\beta` and its derivative 0.
     """
-    assert isinstance(beta, Tensor)
     return drop(_between(x, y, below_zero(beta), time), keepdim, -1)
 
 
@@ -165,7 +158,6 @@ def dist(x: Tensor, y: Tensor, *, beta: Curvature, time: int, keepdim: bool = Fa
     q = -1. It is 0 on the whole light cone of x, not only at x, and there is no triangle inequality. With T = 1
     it is the hyperboloid's distance on each sheet. The derivative where it is 0 is taken as 0.
     """
-    assert isinstance(beta, Tensor)
     return drop(safe_sqrt(_between(x, y, below_zero(beta), time)), keepdim, -1)
 
 
@@ -190,7 +182,6 @@ def pairwise_squared_dist(x: Tensor, y: Tensor, *, beta: Curvature, time: int) -
     N M (T + S) numbers: pairs whose space or time parts are closer than about ``√eps`` of their norms in the
     wide format count as equal there. For many points give x in blocks of rows.
     """
-    assert isinstance(beta, Tensor)
     beta = below_zero(beta)
     (theta_x, a), (theta_y, b) = _named(x, time), _named(y, time)
     k = 1 / beta
