@@ -97,3 +97,28 @@ def test_the_pole_of_the_sphere_projects_far_away():
     assert torch.equal(far, g.antipode(torch.zeros(2), k=1.0))
     assert g.dist0(far, k=1.0).item() == pytest.approx(torch.pi)
     assert torch.autograd.grad(far.sum(), pole)[0].isfinite().all()
+
+
+@pytest.mark.parametrize("weight", [float("inf"), -1e38, 1e38])
+@pytest.mark.parametrize("k", [-0.7, 0.0, 0.7])
+def test_a_huge_weight_concerns_its_own_midpoint_only(weight, k, dtype, generator):
+    xs = 0.5 * torch.rand(3, 5, 2, generator=generator, dtype=dtype)
+    weights = torch.rand(3, 5, generator=generator, dtype=dtype)
+    weights[1, 2] = weight
+    together = g.weighted_midpoint(xs, weights, k=k, reducedim=[1])
+    for row in (0, 2):
+        assert torch.equal(together[row], g.weighted_midpoint(xs[row], weights[row], k=k))
+    # the huge weight leaves its own point, unless it is infinite
+    if weight == 1e38:
+        torch.testing.assert_close(together[1], xs[1, 2])
+    assert together[1].isnan().all() == (weight == float("inf"))
+
+
+def test_midpoints_share_weights_that_broadcast(generator):
+    xs = 0.5 * torch.rand(4, 3, 2, generator=generator)
+    weights = torch.rand(3, generator=generator)
+    whole = g.weighted_midpoint(xs, weights, k=-1.0, reducedim=[1])
+    assert torch.equal(whole, g.weighted_midpoint(xs, weights.expand(4, 3), k=-1.0, reducedim=[1]))
+    # one weight for each result changes nothing
+    even = g.weighted_midpoint(xs, 3 * torch.ones(4, 1), k=-1.0, reducedim=[1])
+    assert torch.equal(even, g.weighted_midpoint(xs, k=-1.0, reducedim=[1]))

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from graph_model_checks import dense_adjacency, small_graph
 
+from gyroformer import geometry
 from gyroformer.errors import UsageError
-from gyroformer.geometry import hyperboloid
 from gyroformer.models import get_model
 from gyroformer.models.hyp_attention import ALL_NODES, HypAttention, from_polar
 
@@ -71,8 +71,9 @@ def test_it_is_what_the_paper_writes(options):
         size = middle.norm(dim=-1, keepdim=True)
         u = F.elu((torch.atanh(size) * middle / size).flatten(1))
     torch.testing.assert_close(model(data), model.decoder(u), rtol=1e-7, atol=1e-9)
-    x = hyperboloid.expmap0(u.unflatten(-1, (4, 4)), k=-1.0)
-    expected = hyperboloid.squared_dist(x[:, None], x, k=-1.0).sum(-1)
+    # the same way is half the vector in the stereographic model
+    x = geometry.expmap0(u.unflatten(-1, (4, 4)) / 2, k=-1.0)
+    expected = geometry.dist(x[:, None], x, k=-1.0).square().sum(-1)
     rows = model.positions(data).squared_dist_rows(torch.arange(12))
     torch.testing.assert_close(rows, expected, rtol=1e-7, atol=1e-9)
 

@@ -1,5 +1,6 @@
 """The C++ kernels against the torch forms in float64, value and gradient; and what happens without them."""
 
+import math
 import os
 import subprocess
 import sys
@@ -51,6 +52,36 @@ def test_kernels_equal_the_torch_forms(k, width, masked):
         assert error < max(2e-5, 4 * conditioning), (
             f"{name}: {error:.1e}, torch in float32 {conditioning:.1e}"
         )
+
+
+def near_the_cut_locus(away, k=2.0, width=5):
+    """Return p and x ``(200, 1, width)`` whose sum is ``away`` (an angle) from the antipode of the origin."""
+    generator = torch.Generator().manual_seed(0)
+    first, other = torch.randn(2, 200, 1, width, generator=generator, dtype=torch.float64)
+    first = first / first.norm(dim=-1, keepdim=True)
+    other = other - first * (first * other).sum(-1, keepdim=True)
+    aside = first * math.cos(away) + other / other.norm(dim=-1, keepdim=True) * math.sin(away)
+    turn = torch.rand(200, 1, 1, generator=generator, dtype=torch.float64) + 0.3  # of a quarter turn and more
+    p, x = first * turn, aside * (math.pi / 2 - turn)
+    return [(part / math.sqrt(k)).float() for part in (p, x)], torch.tensor([k])
+
+
+@needs_compiler
+@pytest.mark.parametrize("away", [0.2, 3e-2, 3e-3])
+def test_derivatives_near_the_cut_locus_lose_the_digits_of_the_angle_not_of_its_square(away):
+    (p, x), k = near_the_cut_locus(away)
+
+    def gradients(dtype):
+        leaves = [part.to(dtype).requires_grad_() for part in (p, x)]
+        total = tangent_sum(*leaves, k.to(dtype))
+        return torch.autograd.grad((total * torch.linspace(-1, 1, 5, dtype=dtype)).sum(), leaves)
+
+    unit = torch.finfo(torch.float32).eps / away
+    for got, want in zip(gradients(torch.float32), gradients(torch.float64), strict=True):
+        error = (got - want).norm(dim=-1) / want.norm(dim=-1)
+        # measured: half a unit in the median, up to 14 where the gradient itself is small
+        assert error.max() < 50 * unit
+        assert error.median() < 3 * unit
 
 
 @needs_compiler

@@ -25,7 +25,6 @@ def project(x: Tensor, *, k: Curvature, dim: int = -1, eps: float = -1.0) -> Ten
 
 @widened
 def _project(x: Tensor, *, k: Curvature, dim: int, eps: float) -> Tensor:
-    assert isinstance(k, Tensor)
     radius = length(x, dim)
     ball = k < 0
     limit = (1 - eps) * torch.where(ball, -k, 1.0).rsqrt()
@@ -40,7 +39,6 @@ def antipode(x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     The origin's antipode is the point at infinity; a point ``1/eps`` radii away on the first axis stands
     for it.
     """
-    assert isinstance(k, Tensor)
     squared = dot(x, x, dim)
     lifted = (k > 0) & (squared > 0)
     opposite = -x / torch.where(lifted, k * squared, 1.0)
@@ -53,7 +51,6 @@ def antipode(x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
 @widened
 def inv_sproj(x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return :math:`(\lambda_x x,\ (\lambda_x - 1)/\sqrt{|\kappa|})`, the point on the ambient quadric."""
-    assert isinstance(k, Tensor)
     conform = conformal(x, k, dim)
     last = (2 - conform) / (conform * _inverse_radius(k))
     return torch.cat((2 / conform * x, last), dim=dim)
@@ -65,7 +62,6 @@ def sproj(x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
 
     The sphere's pole (0, …, 0, -R) is the point at infinity; :func:`antipode`'s stand-in for it is returned.
     """
-    assert isinstance(k, Tensor)
     first, last = x.narrow(dim, 0, x.size(dim) - 1), x.narrow(dim, -1, 1)
     denominator = 1 + _inverse_radius(k) * last
     unit = torch.finfo(x.dtype).eps

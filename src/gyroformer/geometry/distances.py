@@ -44,7 +44,6 @@ def dist2plane(
         scaled: multiply by \|a\|.
         dim: dimension of the coordinates.
     """
-    assert isinstance(k, Tensor)
     cp, cx = conformal(p, k, dim), conformal(x, k, dim)
     delta = x - p
     size = length(a, dim)
@@ -102,7 +101,6 @@ def _per_factor(k: Tensor, dims: int) -> Tensor:
 @widened
 def _pairwise_squared(x: Tensor, y: Tensor, *, k: Curvature) -> Tensor:
     """Return squared distances ``(..., N, M)`` for one space; ``k`` broadcasts to that shape."""
-    assert isinstance(k, Tensor)
     xx, yy = dot(x, x, -1), dot(y, y, -1).mT
     gram = x @ y.mT
     spread = xx + yy

@@ -21,7 +21,6 @@ from gyroformer.geometry.trig import artan_ratio, tan_ratio
 @widened
 def lambda_x(x: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> Tensor:
     r"""Return the conformal factor :math:`\lambda_x = 2/(1 + \kappa\lVert x\rVert^2)`."""
-    assert isinstance(k, Tensor)
     return drop(2 / conformal(x, k, dim), keepdim, dim)
 
 
@@ -35,7 +34,6 @@ def mobius_add(x: Tensor, y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     For k > 0 the sum can be the point at infinity (the antipode of the origin); there a point about
     ``1/eps`` away is returned.
     """
-    assert isinstance(k, Tensor)
     return gyro_sum(x, y, k, dim).value()
 
 
@@ -50,7 +48,6 @@ def mobius_coadd(x: Tensor, y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor
 
     .. math:: x \boxplus_\kappa y = \frac{c_y x + c_x y}{c_x + c_y - c_x c_y}, \qquad c_x = 1 + \kappa|x|^2
     """
-    assert isinstance(k, Tensor)
     cx, cy = conformal(x, k, dim), conformal(y, k, dim)
     # 1 - k²|x|²|y|²; zero only for k > 0 and k|x||y| = 1, where the result is the point at infinity
     denominator = torch.where(k > 0, 1 - (1 - cx) * (1 - cy), cx + cy - cx * cy)
@@ -88,7 +85,6 @@ def gyration(a: Tensor, b: Tensor, u: Tensor, *, k: Curvature, dim: int = -1) ->
 
     It is computed as the rotation it is, so u may be any vector, of any length.
     """
-    assert isinstance(k, Tensor)
     gyro = gyro_sum(a, b, k, dim)
     return rotate(a, b, u, (half_angle_cosine(a, b, gyro.total_squared, k, dim), gyro.denominator), k, dim)
 
@@ -102,7 +98,6 @@ def half_angle_cosine(a: Tensor, b: Tensor, total_squared: Tensor, k: Tensor, di
 @widened
 def mobius_scalar_mul(r: Tensor, x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return :math:`r \otimes_\kappa x = \exp_0(r \log_0 x)`, the point r times as far from 0."""
-    assert isinstance(k, Tensor)
     v = x * (r * artan_ratio(k * dot(x, x, dim)))
     return v * tan_ratio(k * dot(v, v, dim))
 
@@ -110,7 +105,6 @@ def mobius_scalar_mul(r: Tensor, x: Tensor, *, k: Curvature, dim: int = -1) -> T
 @widened
 def mobius_pointwise_mul(w: Tensor, x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return :math:`\exp_0(w \cdot \log_0 x)`, coordinate by coordinate."""
-    assert isinstance(k, Tensor)
     v = w * x * artan_ratio(k * dot(x, x, dim))
     return v * tan_ratio(k * dot(v, v, dim))
 
@@ -118,7 +112,6 @@ def mobius_pointwise_mul(w: Tensor, x: Tensor, *, k: Curvature, dim: int = -1) -
 @widened
 def mobius_matvec(m: Tensor, x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return :math:`M \otimes_\kappa x = \exp_0(M \log_0 x)`, M of shape ``(..., e, d)``."""
-    assert isinstance(k, Tensor)
     v = x * artan_ratio(k * dot(x, x, dim))
     if m.dim() == 2:
         image = torch.movedim(torch.movedim(v, dim, -1) @ m.mT, -1, dim)

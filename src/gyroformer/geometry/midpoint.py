@@ -31,7 +31,8 @@ def weighted_midpoint(
     .. math:: m = \frac{N}{D + \sqrt{D^2 + \kappa|N|^2}}
 
     for every k, past the equator too, smooth at k = 0 and at D = 0. It does not change when all weights are
-    multiplied by one number. On a sphere a mean of (N, D) = 0 has no midpoint: the origin is returned.
+    multiplied by one number; an infinite weight makes its own result NaN, no other. On a sphere a mean of
+    (N, D) = 0 has no midpoint: the origin is returned.
 
     Args:
         xs: points ``(..., d)``.
@@ -61,9 +62,10 @@ def weighted_midpoint(
 
 @widened
 def _midpoint(xs: Tensor, weight: Tensor, *, k: Curvature, dims: list[int], dim: int) -> Tensor:
-    assert isinstance(k, Tensor)
-    # a common factor of the weights changes nothing; with the largest at 1 no square overflows
-    largest = weight.detach().abs().amax() if weight.dim() else weight.detach().abs()
+    weight = weight.expand_as(xs.narrow(dim, 0, 1))
+    # a common factor of a result's weights changes nothing; with the largest at 1 no square overflows. Each result
+    # has its own: a huge weight must not make those of other results vanish
+    largest = weight.detach().abs().amax(dims, keepdim=True)
     weight = weight / torch.where(largest > 0, largest, 1.0)
     share = weight / conformal(xs, k, dim)
     n = (2 * share * xs).sum(dims, keepdim=True)

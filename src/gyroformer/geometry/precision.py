@@ -10,15 +10,17 @@ Python scalars are exact in the wide format. Devices without float64 (``mps``) c
 
 import functools
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 import torch
 from torch import Tensor
 
 P = ParamSpec("P")
 
-#: curvature as users give it: a number, or a tensor that broadcasts to ``(..., 1)``
-Curvature = Tensor | float
+#: curvature as users give it: a number, or a tensor that broadcasts to ``(..., 1)``. To the type checker the number is
+#: ``Any``, for the body of a :func:`widened` function gets it as a tensor: a decorator cannot say that of one keyword.
+#: What is no number fails when it is made a tensor
+Curvature = Tensor | Any
 
 WIDER = {
     torch.float16: torch.float32,

@@ -27,38 +27,11 @@ from gyroformer.geometry.precision import Curvature, widened
 from gyroformer.geometry.quadric import (
     UNRESOLVED,
     below_zero,
-    gram_half_chord_squared,
     half_chord_squared,
     joined,
     stretch,
 )
 from gyroformer.geometry.trig import arsin_ratio, artan_ratio, safe_sqrt, sin_ratio_and_cos
-
-
-@widened
-def inner(x: Tensor, y: Tensor, *, time: int, keepdim: bool = False) -> Tensor:
-    r"""Return the scalar product :math:`-\langle x_t, y_t\rangle + \langle x_s, y_s\rangle` of ambient vectors."""
-    products = x * y
-    return drop(products[..., time:].sum(-1, True) - products[..., :time].sum(-1, True), keepdim, -1)
-
-
-@widened
-def project(x: Tensor, *, beta: Curvature, time: int) -> Tensor:
-    r"""Return the points with the same :math:`x_s` and the same direction of :math:`x_t`."""
-    assert isinstance(beta, Tensor)
-    theta, s = _named(x, time)
-    return _point(theta, s, below_zero(beta))
-
-
-def on_manifold(x: Tensor, *, beta: Curvature, time: int, rtol: float | None = None) -> Tensor:
-    r"""Return whether each point fits the equation, to ``rtol`` of :math:`|x_t|^2`: bool ``(...)``.
-
-    The default is 8 rounding units of the points' format for each coordinate that is summed.
-    """
-    if rtol is None:
-        rtol = UNRESOLVED * x.size(-1) * torch.finfo(x.dtype).eps
-    right = project(x, beta=beta, time=time)[..., :time]
-    return (x[..., :time] - right).norm(dim=-1) <= rtol * right.norm(dim=-1)
 
 
 def to_sphere_product(x: Tensor, *, beta: Curvature, time: int) -> tuple[Tensor, Tensor]:
@@ -69,16 +42,8 @@ def to_sphere_product(x: Tensor, *, beta: Curvature, time: int) -> tuple[Tensor,
 
 @widened
 def _to_product(x: Tensor, *, beta: Curvature, time: int) -> Tensor:
-    assert isinstance(beta, Tensor)
     theta, s = _named(x, time)
     return joined((-below_zero(beta)).sqrt() * theta, s)
-
-
-@widened
-def from_sphere_product(sphere: Tensor, s: Tensor, *, beta: Curvature) -> Tensor:
-    r"""Return :math:`\psi^{-1}`: the points with space part s and the direction of ``sphere`` ``(..., T)``."""
-    assert isinstance(beta, Tensor)
-    return _point(_unit(sphere), s, below_zero(beta))
 
 
 @widened
@@ -89,7 +54,6 @@ def expmap0(u: Tensor, *, beta: Curvature, time: int) -> Tensor:
 
     .. math:: \Bigl(\sqrt{-\beta}\cos\sqrt z,\ u_t\frac{\sin\sqrt z}{\sqrt z}\Bigr) \quad\text{and}\quad u_s .
     """
-    assert isinstance(beta, Tensor)
     beta = below_zero(beta)
     turn, s = u[..., : time - 1] * (-beta).rsqrt(), u[..., time - 1 :]
     sine, cosine = sin_ratio_and_cos(dot(turn, turn, -1))
@@ -103,7 +67,6 @@ def logmap0(x: Tensor, *, beta: Curvature, time: int) -> Tensor:
     It is unique but where θ is opposite to the pole (within a rounding unit): there the first axis is taken,
     with derivative 0. With one time coordinate it does not tell the two sheets apart.
     """
-    assert isinstance(beta, Tensor)
     beta = below_zero(beta)
     theta, s = _named(x, time)
     return joined(_angle_vector(theta) * (-beta).sqrt(), s)
@@ -122,7 +85,6 @@ def translate(x: Tensor, u: Tensor, *, beta: Curvature, time: int) -> Tensor:
     and :math:`x_s' = x_s + u_s`. From the pole it is :func:`expmap0`. Opposite to the pole (within a rounding
     unit), where the transport depends on the way, :math:`v = (0, a)`.
     """
-    assert isinstance(beta, Tensor)
     beta = below_zero(beta)
     theta, s = _named(x, time)
     a = u[..., : time - 1] * (-beta).rsqrt()
@@ -139,71 +101,35 @@ def translate(x: Tensor, u: Tensor, *, beta: Curvature, time: int) -> Tensor:
 
 @widened
 def squared_dist(x: Tensor, y: Tensor, *, beta: Curvature, time: int, keepdim: bool = False) -> Tensor:
-    r"""Return the square of :func:`dist`, with finite derivatives everywhere.
-
-    It has a kink on the light cone of x (:math:`q = 1`: there, and at x = y, the derivative is 0), and at
-    :math:`q = -1` a vertical tangent: within rounding of that its value is :math:`-\pi^2\beta` and its derivative 0.
-    """
-    assert isinstance(beta, Tensor)
-    return drop(_between(x, y, below_zero(beta), time), keepdim, -1)
-
-
-@widened
-def dist(x: Tensor, y: Tensor, *, beta: Curvature, time: int, keepdim: bool = False) -> Tensor:
-    r"""Return the length of the geodesic from x to y, broken at :math:`-x` where there is none.
+    r"""Return the squared length of the geodesic from x to y, broken at :math:`-x` where there is none.
 
     With :math:`q = \langle x, y\rangle/\beta` the plane of x and y cuts the manifold in
 
-    * a hyperbola through both for q > 1 (space-like): :math:`\sqrt{-\beta}\,\mathrm{arcosh}\,q`;
+    * a hyperbola through both for q > 1 (space-like): its length is :math:`\sqrt{-\beta}\,\mathrm{arcosh}\,q`;
     * a straight line for q = 1 (null; or x = y): 0;
     * an ellipse for \|q\| < 1, and for y = -x (time-like): :math:`\sqrt{-\beta}\arccos q`;
     * two branches, x on one and y on the other, for q ≤ -1. But -x is joined to x by half an ellipse and to y,
       since :math:`\langle -x, y\rangle/\beta = -q`, by a hyperbola or a line:
       :math:`\sqrt{-\beta}\,(\pi + \mathrm{arcosh}(-q))`.
 
-    As a function of q, hence of x and y, it is continuous, but its derivative is unbounded at q = 1 and at
-    q = -1. It is 0 on the whole light cone of x, not only at x, and there is no triangle inequality. With T = 1
-    it is the hyperboloid's distance on each sheet. The derivative where it is 0 is taken as 0.
+    As a function of q, hence of x and y, the length is continuous. It is 0 on the whole light cone of x, not only at
+    x, and there is no triangle inequality. With T = 1 it is the hyperboloid's distance on each sheet.
+
+    Derivatives are finite everywhere. The square has a kink on the light cone of x (q = 1: there, and at x = y, the
+    derivative is 0), and at q = -1 a vertical tangent: within rounding of that its value is :math:`-\pi^2\beta` and its
+    derivative 0.
     """
-    assert isinstance(beta, Tensor)
-    return drop(safe_sqrt(_between(x, y, below_zero(beta), time)), keepdim, -1)
-
-
-def _between(x: Tensor, y: Tensor, beta: Tensor, time: int) -> Tensor:
-    """Return the squared distance of each pair, ``(..., 1)``."""
+    beta = below_zero(beta)
     (theta_x, a), (theta_y, b) = _named(x, time), _named(y, time)
     k = 1 / beta
     times = 0.25 * stretch(a, k) * stretch(b, k)
     turn, turn_back = theta_x - theta_y, theta_x + theta_y
-    return _squared(
+    squared = _squared(
         (-k * half_chord_squared(a, b, k), times * dot(turn, turn, -1)),
         (-k * half_chord_squared(a, -b, k), times * dot(turn_back, turn_back, -1)),
         beta,
     )
-
-
-@widened
-def pairwise_squared_dist(x: Tensor, y: Tensor, *, beta: Curvature, time: int) -> Tensor:
-    r"""Return :func:`squared_dist` of all pairs ``(..., N, M)`` of points ``(..., N, T + S)``, ``(..., M, T + S)``.
-
-    ``beta`` is one number, or broadcasts to ``(..., 1, 1)``. From two Gram matrices, without an array of
-    N M (T + S) numbers: pairs whose space or time parts are closer than about ``√eps`` of their norms in the
-    wide format count as equal there. For many points give x in blocks of rows.
-    """
-    assert isinstance(beta, Tensor)
-    beta = below_zero(beta)
-    (theta_x, a), (theta_y, b) = _named(x, time), _named(y, time)
-    k = 1 / beta
-    aa, bb, gram, cosine = dot(a, a, -1), dot(b, b, -1).mT, a @ b.mT, theta_x @ theta_y.mT
-    times = 0.5 * stretch(a, k) * stretch(b, k).mT
-    unit = UNRESOLVED * torch.finfo(x.dtype).eps
-    turn = torch.where(1 - cosine <= unit, 0.0, 1 - cosine)
-    turn_back = torch.where(1 + cosine <= unit, 0.0, 1 + cosine)
-    return _squared(
-        (-k * gram_half_chord_squared(aa, bb, gram, k), times * turn),
-        (-k * gram_half_chord_squared(aa, bb, -gram, k), times * turn_back),
-        beta,
-    )
+    return drop(squared, keepdim, -1)
 
 
 def _squared(there: tuple[Tensor, Tensor], back: tuple[Tensor, Tensor], beta: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from gyroformer.ops.pseudo_pairs import ambient, pair_sums, squared_ways, wide
 class PseudoHyperboloidPositions:
     r"""Points of the pseudo-hyperboloid of curvature :math:`\kappa = 1/\beta`, T > 1 time coordinates first.
 
-    The distance is that of :func:`gyroformer.geometry.pseudo_hyperboloid.dist`: no metric, for it is 0 on the
+    The distance is that of :func:`gyroformer.geometry.pseudo_hyperboloid.squared_dist`: no metric, for it is 0 on the
     light cone of a point.
 
     Attributes:

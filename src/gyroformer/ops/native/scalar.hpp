@@ -137,15 +137,16 @@ struct Angle { float ratio, by_a, by_b; };
   return out;
 }
 
-// asin(√z)/√z and its derivative, z <= 1; asinh for z < 0.
-[[gnu::always_inline]] inline void asin_ratio(float z, float &a, float &da) {
+// asin(√z)/√z and its derivative, z <= 1; asinh for z < 0. `left` is 1 - z, where the caller knows it better than the
+// subtraction does.
+[[gnu::always_inline]] inline void asin_ratio(float z, float left, float &a, float &da) {
   const bool end = z >= 1.f;
   z = end ? 1.f : z;
   const bool near = std::fabs(z) < .125f, ball = z < 0.f;
   const float y = near ? z : 0.f, rest = 1.f / (1.f - y), root = std::sqrt(rest);
   float na, nda;
   atan_fraction(y * rest, na, nda);
-  const float zf = near ? .5f : z, r = std::sqrt(std::fabs(zf)), c = std::sqrt(positive(1.f - zf));
+  const float zf = near ? .5f : z, r = std::sqrt(std::fabs(zf)), c = std::sqrt(positive(near ? .5f : left));
   const float hyperbolic = logarithm(r + (ball ? c : 1.f));
   const float angle = atan_positive(r / (c > TINY ? c : 1.f));
   const float circular = c > TINY ? angle : HALF_PI;

@@ -1,4 +1,4 @@
-// Fused loops of the product-stereographic Transformer, float32, forward and backward.
+// Linear attention of the product-stereographic Transformer in fused loops, float32, forward and backward.
 //
 // The mathematics is that of gyroformer/ops/lifted.py and gyroformer/ops/attention.py, where it is explained; the
 // derivatives are written out by hand. Tokens are processed LANES at a time, coordinates transposed so that every
@@ -9,6 +9,7 @@
 #include <vector>
 #include <omp.h>
 
+#include "lanes.hpp"
 #include "scalar.hpp"
 
 namespace {
@@ -23,35 +24,6 @@ constexpr float FLOOR = SET_FLOOR, LOWEST = SET_LOWEST;
 
 // the slope of the feature map, from its value: 1 above, the value itself below, 0 at the floor
 [[gnu::always_inline]] inline float feature_slope(float value) { return value > 1.f ? 1.f : (value > LOWEST ? value : 0.f); }
-
-using Block = std::vector<float>;  // [coordinate][LANES]
-
-// rows of `width` floats, `stride` apart, into columns of LANES; missing rows are zero
-[[gnu::always_inline]] inline void load(float *to, const float *from, int64_t stride, int width, int count) {
-  if (count < LANES) std::memset(to, 0, sizeof(float) * width * LANES);
-  for (int l = 0; l < count; ++l) {
-    const float *line = from + l * stride;
-    // the same row of the next LANES tokens: short strided rows defeat the processor's own prefetching
-    for (int j = 0; j < width; j += 16) __builtin_prefetch(line + LANES * stride + j);
-    for (int j = 0; j < width; ++j) to[j * LANES + l] = line[j];
-  }
-}
-
-[[gnu::always_inline]] inline void store(float *to, const float *from, int64_t stride, int width, int count) {
-  for (int l = 0; l < count; ++l)
-    for (int j = 0; j < width; ++j) to[l * stride + j] = from[j * LANES + l];
-}
-
-[[gnu::always_inline]] inline void dot(float *out, const float *a, const float *b, int width) {
-  FOR_LANES out[l] = 0.f;
-  for (int j = 0; j < width; ++j) FOR_LANES out[l] += a[j * LANES + l] * b[j * LANES + l];
-}
-
-[[gnu::always_inline]] inline double total(const float *x) {
-  double sum = 0;
-  for (int l = 0; l < LANES; ++l) sum += x[l];
-  return sum;
-}
 
 // sums over tokens: acc[i][j][VECTOR] += Σ a[i] b[j]
 [[gnu::always_inline]] inline void outer(float *acc, const float *a, const float *b, int rows, int columns) {
@@ -319,130 +291,6 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
         store(grad_base + t0 * row + all, gs.data(), row, all, count);
         store(grad_base + t0 * row + 2 * all, vs.data(), row, all, count);
       }
-    }
-  }
-  for (int h = 0; h < heads; ++h) {
-    double sum = 0;
-    for (int thread = 0; thread < threads; ++thread) sum += slopes[static_cast<size_t>(thread) * heads + h];
-    grad_k[h] = static_cast<float>(sum);
-  }
-}
-
-}  // extern "C"
-
-namespace {
-
-// p ⊕ x = c1 p + c2 x in tangent coordinates: c1 and c2 follow from a = |p|², b = ⟨p,x⟩, c = |x|² and k. With BACK
-// also the adjoints of a, b, c and k for those of c1 and c2, e1 and e2. (Plain scalars: a loop over an object with
-// members is not vectorised.)
-template <bool BACK>
-[[gnu::always_inline]] inline void gyro(float a, float b, float c, float k, float e1, float e2, float &c1, float &c2, float &ga, float &gb,
-                 float &gc, float &gk) {
-  const Turn p = turn(k * a), x = turn(k * c);
-  const float ps = p.sine, pc = p.cosine, xs = x.sine, xc = x.cosine;
-  const float pp = a * ps * ps, xx = c * xs * xs, m = b * ps * xs;
-  const float s = positive(xc * xc * pp + 2.f * xc * pc * m + pc * pc * xx), z = k * s;
-  const float alpha = pc * (1.f - 2.f * k * xx) - 2.f * k * xc * m;
-  const bool cut = 1.f - z < EPS;
-  const float inverse = 1.f / std::sqrt(cut ? EPS : 1.f - z);
-  float ratio, slope;
-  asin_ratio(z, ratio, slope);
-  const float g = ratio * inverse;
-  c1 = alpha * g * ps;
-  c2 = xc * g * xs;
-  if (!BACK) return;
-  const float dg = slope * inverse + (cut ? 0.f : .5f * ratio * inverse * inverse * inverse);
-  const float g_alpha = e1 * g * ps;
-  const float g_z = (e1 * alpha * ps + e2 * xc * xs) * dg;
-  const float g_s = g_z * k;
-  const float g_m = -2.f * k * xc * g_alpha + 2.f * xc * pc * g_s;
-  const float g_pp = g_s * xc * xc;
-  const float g_xx = g_s * pc * pc - 2.f * k * pc * g_alpha;
-  const float g_pc = g_alpha * (1.f - 2.f * k * xx) + 2.f * g_s * (xc * m + pc * xx);
-  const float g_xc = e2 * g * xs - 2.f * k * m * g_alpha + 2.f * g_s * (xc * pp + pc * m);
-  const float g_ps = e1 * alpha * g + 2.f * a * ps * g_pp + b * xs * g_m;
-  const float g_xs = e2 * xc * g + 2.f * c * xs * g_xx + b * ps * g_m;
-  const float g_zp = g_ps * p.dsine + g_pc * p.dcosine;
-  const float g_zx = g_xs * x.dsine + g_xc * x.dcosine;
-  ga = ps * ps * g_pp + k * g_zp;
-  gb = ps * xs * g_m;
-  gc = xs * xs * g_xx + k * g_zx;
-  gk = g_z * s - 2.f * g_alpha * (pc * xx + xc * m) + a * g_zp + c * g_zx;
-}
-
-}  // namespace
-
-extern "C" {
-
-// out, p, x: (rows, H, d) tangent vectors; k (H)
-void gyroformer_sum(const float *p, const float *x, const float *k, float *out, int64_t rows, int heads, int width,
-                    int threads) {
-  const int d = width, row = heads * width;
-#pragma omp parallel num_threads(threads)
-  {
-    Block as(row * LANES), bs(row * LANES);
-    float aa[LANES], ab[LANES], bb[LANES];
-#pragma omp for schedule(static)
-    for (int64_t t0 = 0; t0 < rows; t0 += LANES) {
-      const int count = static_cast<int>(rows - t0 < LANES ? rows - t0 : LANES);
-      load(as.data(), p + t0 * row, row, row, count);
-      load(bs.data(), x + t0 * row, row, row, count);
-      for (int h = 0; h < heads; ++h) {
-        float *a = as.data() + h * d * LANES, *b = bs.data() + h * d * LANES;
-        dot(aa, a, a, d);
-        dot(ab, a, b, d);
-        dot(bb, b, b, d);
-        FOR_LANES {
-          float c1, c2, unused;
-          gyro<false>(aa[l], ab[l], bb[l], k[h], 0.f, 0.f, c1, c2, unused, unused, unused, unused);
-          aa[l] = c1;
-          bb[l] = c2;
-        }
-        for (int j = 0; j < d; ++j) FOR_LANES a[j * LANES + l] = aa[l] * a[j * LANES + l] + bb[l] * b[j * LANES + l];
-      }
-      store(out + t0 * row, as.data(), row, row, count);
-    }
-  }
-}
-
-void gyroformer_sum_backward(const float *p, const float *x, const float *k, const float *grad, float *grad_p,
-                             float *grad_x, float *grad_k, int64_t rows, int heads, int width, int threads) {
-  const int d = width, row = heads * width;
-  std::vector<double> slopes(static_cast<size_t>(threads) * heads, 0.0);
-#pragma omp parallel num_threads(threads)
-  {
-    Block as(row * LANES), bs(row * LANES), gs(row * LANES);
-    float aa[LANES], ab[LANES], bb[LANES], e1[LANES], e2[LANES], c1[LANES], c2[LANES], by_k[LANES];
-    double *slope = slopes.data() + static_cast<size_t>(omp_get_thread_num()) * heads;
-#pragma omp for schedule(static)
-    for (int64_t t0 = 0; t0 < rows; t0 += LANES) {
-      const int count = static_cast<int>(rows - t0 < LANES ? rows - t0 : LANES);
-      load(as.data(), p + t0 * row, row, row, count);
-      load(bs.data(), x + t0 * row, row, row, count);
-      load(gs.data(), grad + t0 * row, row, row, count);
-      for (int h = 0; h < heads; ++h) {
-        float *a = as.data() + h * d * LANES, *b = bs.data() + h * d * LANES;
-        const float *g = gs.data() + h * d * LANES;
-        dot(aa, a, a, d);
-        dot(ab, a, b, d);
-        dot(bb, b, b, d);
-        dot(e1, g, a, d);
-        dot(e2, g, b, d);
-        FOR_LANES {
-          float s1, s2, ga, gb, gc, gk;
-          gyro<true>(aa[l], ab[l], bb[l], k[h], e1[l], e2[l], s1, s2, ga, gb, gc, gk);
-          c1[l] = s1; c2[l] = s2;
-          aa[l] = 2.f * ga; ab[l] = gb; bb[l] = 2.f * gc; by_k[l] = gk;
-        }
-        slope[h] += total(by_k);
-        for (int j = 0; j < d; ++j) FOR_LANES {
-          const float pa = a[j * LANES + l], pb = b[j * LANES + l], pg = g[j * LANES + l];
-          a[j * LANES + l] = c1[l] * pg + aa[l] * pa + ab[l] * pb;
-          b[j * LANES + l] = c2[l] * pg + bb[l] * pb + ab[l] * pa;
-        }
-      }
-      store(grad_p + t0 * row, as.data(), row, row, count);
-      store(grad_x + t0 * row, bs.data(), row, row, count);
     }
   }
   for (int h = 0; h < heads; ++h) {

@@ -1,0 +1,156 @@
+// The Möbius sum of tangent vectors, float32, forward and backward; see translate in gyroformer/ops/lifted.py.
+
+#include <vector>
+#include <omp.h>
+
+#include "lanes.hpp"
+#include "scalar.hpp"
+
+namespace {
+
+// 1 - z below which gyro() takes it from the sum of two squares: above, the subtraction keeps all but four bits
+constexpr float CUT = .0625f;
+
+// out = |p|²|x|² - ⟨p,x⟩², from what of p is orthogonal to x: of parallel vectors the products would leave rounding.
+// Only a sphere has a cut locus to be near to; `ab` is ⟨p,x⟩, `bb` is |x|².
+void wedge(float *out, const float *p, const float *x, const float *ab, const float *bb, float k, int width) {
+  FOR_LANES out[l] = 0.f;
+  if (k <= 0.f) return;
+  float share[LANES];
+  FOR_LANES share[l] = ab[l] / (bb[l] > TINY ? bb[l] : 1.f);
+  for (int j = 0; j < width; ++j) FOR_LANES {
+    const float across = p[j * LANES + l] - share[l] * x[j * LANES + l];
+    out[l] += across * across;
+  }
+  FOR_LANES out[l] *= bb[l];
+}
+
+// p ⊕ x = c1 p + c2 x in tangent coordinates: c1 and c2 follow from a = |p|², b = ⟨p,x⟩, c = |x|² and k; w = ac - b²
+// is given by wedge(). With BACK also the adjoints of a, b, c and k for those of c1 and c2, e1 and e2. (Plain scalars:
+// a loop over an object with members is not vectorised.)
+//
+// At the cut locus of the origin (k > 0) 1 - z is 0, and what a subtraction leaves there is rounding: the derivatives
+// go with its square root and worse. The equal sum of squares, (pc xc - km)² + k²|P_p ∧ P_x|², has its own digits.
+template <bool BACK>
+[[gnu::always_inline]] inline void gyro(float a, float b, float c, float w, float k, float e1, float e2, float &c1,
+                                        float &c2, float &ga, float &gb, float &gc, float &gk) {
+  const Turn p = turn(k * a), x = turn(k * c);
+  const float ps = p.sine, pc = p.cosine, xs = x.sine, xc = x.cosine;
+  const float pp = a * ps * ps, xx = c * xs * xs, m = b * ps * xs;
+  const float s = positive(xc * xc * pp + 2.f * xc * pc * m + pc * pc * xx), z = k * s;
+  const float alpha = pc * (1.f - 2.f * k * xx) - 2.f * k * xc * m;
+  const float straight = pc * xc - k * m, across = k * ps * xs;
+  const float squares = straight * straight + across * across * w;
+  const float left = k > 0.f && 1.f - z < CUT ? squares : 1.f - z;
+  const bool cut = left < EPS;
+  const float inverse = 1.f / std::sqrt(cut ? EPS : left);
+  float ratio, slope;
+  asin_ratio(z, left, ratio, slope);
+  const float g = ratio * inverse;
+  c1 = alpha * g * ps;
+  c2 = xc * g * xs;
+  if (!BACK) return;
+  const float dg = slope * inverse + (cut ? 0.f : .5f * ratio * inverse * inverse * inverse);
+  const float g_alpha = e1 * g * ps;
+  const float g_z = (e1 * alpha * ps + e2 * xc * xs) * dg;
+  const float g_s = g_z * k;
+  const float g_m = -2.f * k * xc * g_alpha + 2.f * xc * pc * g_s;
+  const float g_pp = g_s * xc * xc;
+  const float g_xx = g_s * pc * pc - 2.f * k * pc * g_alpha;
+  const float g_pc = g_alpha * (1.f - 2.f * k * xx) + 2.f * g_s * (xc * m + pc * xx);
+  const float g_xc = e2 * g * xs - 2.f * k * m * g_alpha + 2.f * g_s * (xc * pp + pc * m);
+  const float g_ps = e1 * alpha * g + 2.f * a * ps * g_pp + b * xs * g_m;
+  const float g_xs = e2 * xc * g + 2.f * c * xs * g_xx + b * ps * g_m;
+  const float g_zp = g_ps * p.dsine + g_pc * p.dcosine;
+  const float g_zx = g_xs * x.dsine + g_xc * x.dcosine;
+  ga = ps * ps * g_pp + k * g_zp;
+  gb = ps * xs * g_m;
+  gc = xs * xs * g_xx + k * g_zx;
+  gk = g_z * s - 2.f * g_alpha * (pc * xx + xc * m) + a * g_zp + c * g_zx;
+}
+
+}  // namespace
+
+extern "C" {
+
+// out, p, x: (rows, H, d) tangent vectors; k (H)
+void gyroformer_sum(const float *p, const float *x, const float *k, float *out, int64_t rows, int heads, int width,
+                    int threads) {
+  const int d = width, row = heads * width;
+#pragma omp parallel num_threads(threads)
+  {
+    Block as(row * LANES), bs(row * LANES);
+    float aa[LANES], ab[LANES], bb[LANES], ww[LANES];
+#pragma omp for schedule(static)
+    for (int64_t t0 = 0; t0 < rows; t0 += LANES) {
+      const int count = static_cast<int>(rows - t0 < LANES ? rows - t0 : LANES);
+      load(as.data(), p + t0 * row, row, row, count);
+      load(bs.data(), x + t0 * row, row, row, count);
+      for (int h = 0; h < heads; ++h) {
+        float *a = as.data() + h * d * LANES, *b = bs.data() + h * d * LANES;
+        dot(aa, a, a, d);
+        dot(ab, a, b, d);
+        dot(bb, b, b, d);
+        wedge(ww, a, b, ab, bb, k[h], d);
+        FOR_LANES {
+          float c1, c2, unused;
+          gyro<false>(aa[l], ab[l], bb[l], ww[l], k[h], 0.f, 0.f, c1, c2, unused, unused, unused, unused);
+          aa[l] = c1;
+          bb[l] = c2;
+        }
+        for (int j = 0; j < d; ++j) FOR_LANES a[j * LANES + l] = aa[l] * a[j * LANES + l] + bb[l] * b[j * LANES + l];
+      }
+      store(out + t0 * row, as.data(), row, row, count);
+    }
+  }
+}
+
+void gyroformer_sum_backward(const float *p, const float *x, const float *k, const float *grad, float *grad_p,
+                             float *grad_x, float *grad_k, int64_t rows, int heads, int width, int threads) {
+  const int d = width, row = heads * width;
+  std::vector<double> slopes(static_cast<size_t>(threads) * heads, 0.0);
+#pragma omp parallel num_threads(threads)
+  {
+    Block as(row * LANES), bs(row * LANES), gs(row * LANES);
+    float aa[LANES], ab[LANES], bb[LANES], ww[LANES], e1[LANES], e2[LANES], c1[LANES], c2[LANES], by_k[LANES];
+    double *slope = slopes.data() + static_cast<size_t>(omp_get_thread_num()) * heads;
+#pragma omp for schedule(static)
+    for (int64_t t0 = 0; t0 < rows; t0 += LANES) {
+      const int count = static_cast<int>(rows - t0 < LANES ? rows - t0 : LANES);
+      load(as.data(), p + t0 * row, row, row, count);
+      load(bs.data(), x + t0 * row, row, row, count);
+      load(gs.data(), grad + t0 * row, row, row, count);
+      for (int h = 0; h < heads; ++h) {
+        float *a = as.data() + h * d * LANES, *b = bs.data() + h * d * LANES;
+        const float *g = gs.data() + h * d * LANES;
+        dot(aa, a, a, d);
+        dot(ab, a, b, d);
+        dot(bb, b, b, d);
+        wedge(ww, a, b, ab, bb, k[h], d);
+        dot(e1, g, a, d);
+        dot(e2, g, b, d);
+        FOR_LANES {
+          float s1, s2, ga, gb, gc, gk;
+          gyro<true>(aa[l], ab[l], bb[l], ww[l], k[h], e1[l], e2[l], s1, s2, ga, gb, gc, gk);
+          c1[l] = s1; c2[l] = s2;
+          aa[l] = 2.f * ga; ab[l] = gb; bb[l] = 2.f * gc; by_k[l] = gk;
+        }
+        slope[h] += total(by_k);
+        for (int j = 0; j < d; ++j) FOR_LANES {
+          const float pa = a[j * LANES + l], pb = b[j * LANES + l], pg = g[j * LANES + l];
+          a[j * LANES + l] = c1[l] * pg + aa[l] * pa + ab[l] * pb;
+          b[j * LANES + l] = c2[l] * pg + bb[l] * pb + ab[l] * pa;
+        }
+      }
+      store(grad_p + t0 * row, as.data(), row, row, count);
+      store(grad_x + t0 * row, bs.data(), row, row, count);
+    }
+  }
+  for (int h = 0; h < heads; ++h) {
+    double sum = 0;
+    for (int thread = 0; thread < threads; ++thread) sum += slopes[static_cast<size_t>(thread) * heads + h];
+    grad_k[h] = static_cast<float>(sum);
+  }
+}
+
+}  // extern "C"
