@@ -7,7 +7,7 @@ Importing this package reads no environment variable, writes nothing and sets no
 import importlib
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: public name -> module that defines it; a name equal to its module's last part is the module itself.
 _PUBLIC = {
@@ -22,6 +22,7 @@ _PUBLIC = {
     "testing": "gyroformer.testing",
     "tokens": "gyroformer.tokens",
     "load": "gyroformer.data.load",
+    "open_run": "gyroformer.runs.read",
 }
 
 __all__ = ["__version__", *_PUBLIC]
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from gyroformer.estimators import NodeClassifier as NodeClassifier
     from gyroformer.models import FPST as FPST
     from gyroformer.models import MODELS as MODELS
+    from gyroformer.runs.read import open_run as open_run
 
 
 def __getattr__(name: str) -> object:

@@ -27,7 +27,9 @@ class GraphOptions(Options):
 
     source: str = option("a data set's name or a file; empty for a graph given in Python", default="")
     directed: bool = option("whether the direction of edges is kept", default=False)
-    features: str | None = option("a file of node features, or one of a data set's feature sets", default=None)
+    features: str | None = option(
+        "a file of node features, or one of a data set's feature sets", default=None
+    )
     labels: str | None = option("a file of labels, for a graph from a file", default=None)
 
 
@@ -111,6 +113,8 @@ def make_job(
     graph = values.get("graph", {})
     if has_features is None:
         has_features = may_have_features(graph.get("source", ""), graph.get("features"))
-    name = usual_recipe(task, model=model, dataset=dataset, features=has_features) if recipe is None else recipe
+    name = (
+        usual_recipe(task, model=model, dataset=dataset, features=has_features) if recipe is None else recipe
+    )
     given = merged(TASKS[task].implied(values), values)
     return job_from_plain(merged({**read_recipe(task, name), "task": task, "recipe": name}, given))

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from gyroformer.errors import MissingPartError
-from gyroformer.nn.block import StereographicBlock
-from gyroformer.nn.transformer import StereographicTransformer
+from gyroformer.nn.transformer import StereographicBlock, StereographicTransformer
 from gyroformer.ops.attention import feature_map
 
 

@@ -22,8 +22,7 @@ from torch import Tensor
 import gyroformer
 from gyroformer.bench.geoopt_twin import GeooptTransformer
 from gyroformer.errors import UsageError, did_you_mean
-from gyroformer.nn.flat import FlatTransformer
-from gyroformer.nn.transformer import StereographicTransformer
+from gyroformer.nn.transformer import FlatTransformer, StereographicTransformer
 
 #: curvatures of the measured model: one of each sign, so that no branch is spared
 CURVATURES = (-0.7, 0.4)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 import torch
 
 from gyroformer.nn import StereographicTransformer
+from gyroformer.options.layers import AttentionKind
 
 #: curvatures are pushed outwards up to this size
 LIMIT = 20.0
@@ -43,7 +44,7 @@ def train(
     width: int,
     heads: int,
     *,
-    attention: str,
+    attention: AttentionKind,
     curvature_rate: float,
     steps: int,
     start: float | list[list[float]] = 0.0,

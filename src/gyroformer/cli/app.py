@@ -1,7 +1,8 @@
 """The root command, its subcommands, and the way from an error to an exit code.
 
 A command is a function in a file of its own under ``cli/``; heavy packages are imported inside that
-function, so that ``--help`` answers at once. To add one: write the file, add a line to ``COMMANDS``.
+function, so that ``--help`` answers at once. To add one: write the file, add a line to ``COMMANDS``. Tasks are commands
+by themselves (``gyroformer.tasks``).
 """
 
 import functools
@@ -15,31 +16,18 @@ from typer.core import TyperCommand
 
 import gyroformer
 from gyroformer.cli.bench import bench
-from gyroformer.cli.classify import classify
 from gyroformer.cli.curvature import curvature
 from gyroformer.cli.datasets import datasets
 from gyroformer.cli.demo import demo
 from gyroformer.cli.doctor import doctor
-from gyroformer.cli.embed import embed
-from gyroformer.cli.link import link
+from gyroformer.cli.job import run_command
+from gyroformer.cli.job_flags import JobCommand, job_command
 from gyroformer.cli.pair_option import PairCommand
 from gyroformer.cli.predict import predict
 from gyroformer.cli.report import report
 from gyroformer.cli.resume_command import resume_command
 from gyroformer.errors import GyroformerError, Interrupted
-
-COMMANDS: tuple[Callable[..., None], ...] = (
-    demo,
-    embed,
-    classify,
-    link,
-    predict,
-    report,
-    datasets,
-    curvature,
-    bench,
-    doctor,
-)
+from gyroformer.tasks import TASKS
 
 INTERRUPTED = 130
 
@@ -76,8 +64,22 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+#: every task is a command
+JOBS = tuple(job_command(task, run_command, guarded) for task in TASKS)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    demo,
+    *JOBS,
+    predict,
+    report,
+    datasets,
+    curvature,
+    bench,
+    doctor,
+)
 #: commands that read their words in a way of their own
-CLASSES: dict[Callable[..., None], type[TyperCommand]] = {predict: PairCommand}
+CLASSES: dict[Callable[..., None], type[TyperCommand]] = {predict: PairCommand} | dict.fromkeys(
+    JOBS, JobCommand
+)
 
 for _command in COMMANDS:
     app.command(cls=CLASSES.get(_command))(guarded(_command))

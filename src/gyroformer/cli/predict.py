@@ -8,6 +8,8 @@ import typer
 from gyroformer.cli.options import Json, Threads, print_json, set_threads
 from gyroformer.cli.pair_option import as_pairs
 from gyroformer.errors import UsageError
+from gyroformer.tasks import TASKS
+from gyroformer.tasks.task import metric_title
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,12 +21,8 @@ if TYPE_CHECKING:
 SHOWN_ROWS = 20
 #: columns likewise: a run with many classes shows the first
 SHOWN_COLUMNS = 8
-#: figures of the overview, by task
-FIGURES = {
-    "embed": {"map": "mAP"},
-    "classify": {"test_f1": "test F1"},
-    "link": {"test_auc": "test AUC", "test_ap": "test AP"},
-}
+#: metrics of the overview
+SHOWN_METRICS = 2
 
 
 def predict(
@@ -148,7 +146,7 @@ def _usual(restored: "Restored", node: list[str] | None) -> "Answer":
 def _nodes(restored: "Restored", names: list[str] | None) -> "Tensor":
     import torch
 
-    return restored.places(names) if names else torch.arange(len(restored.ids))
+    return restored.indices(names) if names else torch.arange(len(restored.ids))
 
 
 def _whole(
@@ -156,7 +154,7 @@ def _whole(
 ) -> dict[str, Any]:
     """Return all answers as one object; ``ids`` are the nodes they are about."""
     about = next((answer.nodes for answer in answers if answer.nodes is not None), None)
-    ids = restored.ids if about is None else [restored.ids[place] for place in about]
+    ids = restored.ids if about is None else [restored.ids[index] for index in about]
     whole: dict[str, Any] = {"run": str(run), "task": restored.job.task, "ids": ids}
     whole |= {answer.name: answer.records() for answer in answers}
     return whole | ({"embeddings": str(embeddings)} if embeddings is not None else {})
@@ -168,8 +166,9 @@ def _print_overview(restored: "Restored", run: Path) -> None:
 
     results, job = restored.results, restored.job
     table = Table.grid(padding=(0, 2))
-    figures = ", ".join(f"{name} {results[key]:.2f}" for key, name in FIGURES[job.task].items())
-    table.add_row("run", f"{run}: {job.task}, {figures}")
+    keys = [key for key in TASKS[job.task].shown if results.get(key) is not None][:SHOWN_METRICS]
+    metrics = ", ".join(f"{metric_title(key)} {results[key]:.2f}" for key in keys)
+    table.add_row("run", f"{run}: {job.task}, {metrics}")
     table.add_row("model", f"{job.model.name}, {results['parameters']:,} parameters, recipe {job.recipe}")
     own = f"{results['graph'] or 'a graph given in Python'}, the run's own"
     nodes = f"{len(restored.ids):,} nodes, {restored.joined.nnz // 2:,} edges"
@@ -186,8 +185,8 @@ def _print_answer(answer: "Answer") -> None:
 
     columns = answer.columns[:SHOWN_COLUMNS]
     table = Table(box=None, padding=(0, 2, 0, 0), title=answer.name.replace("_", " "), title_justify="left")
-    for place, name in enumerate(columns):
-        numeric = bool(answer.rows) and isinstance(answer.rows[0][place], float)
+    for index, name in enumerate(columns):
+        numeric = bool(answer.rows) and isinstance(answer.rows[0][index], float)
         table.add_column(name, justify="right" if numeric else "left")
     for row in answer.rows[:SHOWN_ROWS]:
         cells = row[: len(columns)]

@@ -11,17 +11,17 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from gyroformer.config import as_plain
 from gyroformer.demo.stdlib_graph import ImportGraph, stdlib_graph
 from gyroformer.durable import claimed, make_folder, write_durably
 from gyroformer.errors import DataError, UsageError
 from gyroformer.jobs.run import run_job
-from gyroformer.jobs.settings import JobSettings, make_job
 from gyroformer.models.pretrained import CONFIG
+from gyroformer.options import as_plain
 from gyroformer.report import REPORT, write_report
-from gyroformer.train.finished import RESULTS, read_json
+from gyroformer.runs.files import RESULTS, read_json
+from gyroformer.runs.folder import LOCK
+from gyroformer.settings import JobSettings, make_job
 from gyroformer.train.loop import Listener
-from gyroformer.train.run_folder import LOCK
 
 #: epochs of each of the two; the recipe's own number goes farther and takes longer
 EPOCHS = 1000

@@ -1,55 +1,86 @@
-"""What the estimators share: parameters to a job, the job's course, and the way to a run folder and back."""
+"""What the estimators share: parameters to a job, the job's course, and the way to a run folder and back.
 
-import dataclasses as dc
-import json
+The parameters are derived from the declared options: those of :class:`EstimatorOptions`, which all estimators have, and
+each option of the task's objective, where None leaves it to the recipe.
+"""
+
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gyroformer.config import as_plain
 from gyroformer.data.split import Split
 from gyroformer.errors import UsageError
-from gyroformer.estimators.graph_file import read_graph_file, write_graph
 from gyroformer.estimators.inputs import Ids, graph_of, plain, seed_of, source_of
-from gyroformer.jobs.plan import Plan, read_graph_of, to_device, usable_device, with_features
-from gyroformer.jobs.run import TASK_PARTS, embedding_arrays, run_job
-from gyroformer.jobs.settings import JobSettings, job_from_plain, make_job
-from gyroformer.models import GraphModel
+from gyroformer.jobs.plan import Plan, ready_for, usable_device
+from gyroformer.jobs.restore import restored_task
+from gyroformer.jobs.run import embedding_arrays, run_job
 from gyroformer.models.pretrained import CONFIG
-from gyroformer.train.finished import METRICS, load_run
+from gyroformer.options import Option, Options, as_plain, option, options_of
+from gyroformer.options.constructor import sentence
+from gyroformer.runs.folder import RunFolder
+from gyroformer.runs.graph import write_graph
+from gyroformer.runs.read import open_run
+from gyroformer.settings import GraphOptions, JobSettings, make_job
+from gyroformer.tasks import TASKS
 from gyroformer.train.outcome import Outcome, Progress
-from gyroformer.train.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-#: parameters with a name of their own, by where a job has them
-MODEL_PARAMETERS = ("dim", "heads", "layers")
-TRAINING_PARAMETERS = ("epochs", "lr", "curvature_lr", "weight_decay")
 #: with ``verbose``, lines printed over a whole run
 LINES = 10
+
+
+class EstimatorOptions(Options):
+    """The parameters of every estimator; None leaves one to the recipe or to the model."""
+
+    model: str = option("a name that gyroformer.MODELS lists", default="fpst")
+    dim: int | None = option("width, all heads together", default=None)
+    heads: int | None = option("number of heads", default=None)
+    layers: int | None = option("number of layers", default=None)
+    epochs: int | None = option("number of steps, each on the whole graph", default=None)
+    lr: float | None = option("learning rate of Adam", default=None)
+    curvature_lr: float | None = option("learning rate of the curvatures", default=None)
+    weight_decay: float | None = option("the L2 term, not on curvatures", default=None)
+    recipe: str | None = option("named settings to start from; none for the usual ones", default=None)
+    model_options: dict[str, Any] | None = option("further options of the model", default=None)
+    feature_options: dict[str, Any] | None = option("how node features are prepared", default=None)
+    training: dict[str, Any] | None = option("further options of training", default=None)
+    random_state: Any = option(
+        "an integer, a RandomState, or none for a seed that is drawn and kept as seed_", default=None
+    )
+    device: str = option("where to compute; auto takes the fastest", default="cpu")
+    dtype: Literal["float32", "float64"] = option("precision of the numbers", default="float32")
+    ignore_memory: bool = option("whether to start even if the memory may not suffice", default=False)
+    verbose: bool = option("whether to print some lines over the run", default=False)
+    out: str | Path | None = option("a folder for the run; nothing is kept without one", default=None)
+
+
+#: parameters with a name of their own, by the table of a job that has them
+NAMED = {
+    "model_options": ("dim", "heads", "layers"),
+    "training": ("epochs", "lr", "curvature_lr", "weight_decay"),
+}
 
 
 class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     """The base of the estimators.
 
-    A subclass names its ``_task``, and says in ``_objective`` what the job is to reach, in ``_planning`` what the
-    plan takes beside the graph, and in ``_take_plan`` which names of its own a trained plan gives.
+    A subclass names its ``task``, and says in ``_take_plan`` which names of its own a trained plan gives.
     """
 
     _task: ClassVar[str]
+    #: options of the objective that are no parameters, because another parameter stands for them
+    _hidden: ClassVar[tuple[str, ...]] = ()
 
-    # scikit-learn reads the parameters from each subclass's own constructor
     model: str
     recipe: str | None
-    model_options: dict[str, Any] | None
-    feature_settings: dict[str, Any] | None
-    training: dict[str, Any] | None
     random_state: Any
     device: str
     dtype: str
@@ -57,9 +88,42 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     verbose: bool
     out: str | Path | None
 
+    def __init_subclass__(
+        cls, task: str, more: type[Options] | None = None, hidden: tuple[str, ...] = (), **keywords: Any
+    ) -> None:
+        """Give the subclass a constructor with the parameters of its task.
+
+        Args:
+            task: the task.
+            more: parameters of the estimator's own; one with a name of the objective's stands for that.
+            hidden: options of the objective that are no parameters.
+            keywords: for other bases.
+        """
+        super().__init_subclass__(**keywords)
+        cls._task, cls._hidden = task, hidden
+        own = {one.name: one for one in (options_of(more) if more else ())}
+        shared = {one.name: one for one in options_of(EstimatorOptions)}
+        left = [one for one in options_of(TASKS[task].Objective) if one.name not in (*hidden, *own)]
+        known = list(shared.values())
+        parameters = {
+            **{
+                one.name: _Parameter(one, one.default) for one in known[: known.index(shared["random_state"])]
+            },
+            **{name: _Parameter(one, one.default) for name, one in own.items()},
+            **{one.name: _Parameter(one, None) for one in left},
+            **{
+                one.name: _Parameter(one, one.default) for one in known[known.index(shared["random_state"]) :]
+            },
+        }
+        cls._objective_names = tuple(one.name for one in left)
+        cls.__init__ = _constructor(parameters)  # type: ignore[method-assign]
+
+    #: parameters that are options of the objective
+    _objective_names: ClassVar[tuple[str, ...]]
+
     def _objective(self) -> dict[str, Any]:
         """Return the job's objective, without what is left to the recipe."""
-        raise NotImplementedError
+        return {name: value for name in self._objective_names if (value := getattr(self, name)) is not None}
 
     def _take_plan(self, plan: Plan) -> None:
         """Set the fitted names that this task gives."""
@@ -72,19 +136,13 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     def _restore(self, arrays: dict[str, Any], data: "Data") -> None:
         """Take back what ``_kept`` returned; ``arrays`` is empty for a run of the command line."""
 
-    @classmethod
-    def _from_objective(cls, objective: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters that a job's objective stands for."""
-        raise NotImplementedError
-
     def _job(self, data: "Data", source: str, seed: int) -> JobSettings:
         """Return the job of these parameters; None leaves a setting to the recipe."""
-        options = self._table("model_options", MODEL_PARAMETERS)
         values = {
             "graph": {"source": source},
-            "model": {"name": self.model, "options": options},
-            "features": self._table("feature_settings", ()),
-            "training": self._table("training", TRAINING_PARAMETERS),
+            "model": {"name": self.model, "options": self._table("model_options")},
+            "features": self._table("feature_options"),
+            "training": self._table("training"),
             "objective": plain(self._objective()),
             "seed": seed,
             "device": usable_device(self.device),
@@ -95,17 +153,17 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             self._task, recipe=self.recipe, dataset=dataset, has_features=data.x is not None, **values
         )
 
-    def _table(self, name: str, named: tuple[str, ...]) -> dict[str, Any]:
+    def _table(self, name: str) -> dict[str, Any]:
         """Return the dictionary parameter ``name`` with those that have a name of their own."""
         table = getattr(self, name)
         if table is not None and not isinstance(table, dict):
             raise UsageError(f"{name} must be a dictionary or None, got {table!r}")
-        own = {key: getattr(self, key) for key in named if getattr(self, key) is not None}
+        own = {key: value for key in NAMED.get(name, ()) if (value := getattr(self, key)) is not None}
         for key in own.keys() & (table or {}).keys():
             raise UsageError(f"{key} is given twice, as a parameter and in {name}: keep one")
         return dict(plain({**(table or {}), **own}))
 
-    def _run(self, data: "Data", job: JobSettings, **planning: Any) -> Self:
+    def _run(self, data: "Data", job: JobSettings, **given: Any) -> Self:
         """Do the job and take its result; torch's global random state is the caller's again afterwards."""
         if self.out is not None and (Path(self.out) / CONFIG).exists():
             raise UsageError(
@@ -114,13 +172,11 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             )
         listen, ignore_memory = _told if self.verbose else None, self.ignore_memory
         with own_random_state(job.device):
-            done = run_job(
-                job, data=data, out=self.out, listen=listen, ignore_memory=ignore_memory, **planning
-            )
+            done = run_job(job, data=data, out=self.out, listen=listen, ignore_memory=ignore_memory, **given)
         assert done.plan is not None
         assert done.outcome is not None
         self._take(data, done.plan, done.outcome, done.results)
-        if self.out is not None:
+        if self.out is not None and self._kept():
             self._write_graph(Path(self.out))
         return self
 
@@ -138,7 +194,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             self._take_plan(plan)
 
     def _ready(self, graph: object) -> "Data":
-        """Return a graph made ready for the fitted model: the fitted one if ``graph`` is None."""
+        """Return a graph prepared for the fitted model: the fitted one if ``graph`` is None."""
         check_is_fitted(self)
         if graph is None:
             return self._plan.data
@@ -155,27 +211,37 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
                 f"X has {found} features, but {type(self).__name__} is expecting {self.n_features_in_} features as "
                 "input: give each node as many as the graph that was fitted has"
             )
-        ready = to_device(with_features(job, data, use=fitted.x is not None), job)
+        ready = ready_for(job)(data, fitted.x is not None)
         with torch.no_grad():
             return self.model_.prepare(ready)
 
     def save(self, folder: str | Path) -> None:
-        """Write a run folder, as the command line does, and the graph beside it."""
+        """Write a run folder, as the command line does."""
         check_is_fitted(self)
-        plan = self._plan
+        plan, outcome = self._plan, self._outcome
         with RunFolder(folder) as run:
             run.begin(as_plain(plan.job), resume=False)
+            self._write_graph(run.path)
             for row in self.history_:
                 run.metrics.append(row)
-            run.task = plan.task
+            run.task_module = plan.task.module
             arrays = embedding_arrays(plan.model, plan.data)
-            run.finish(plan.model, self._outcome, self.results_, arrays, plan.data.ids)
-        self._write_graph(Path(folder))
+            seconds, compiled = outcome.seconds, outcome.compiled
+            run.finish(plan.model, self.results_, arrays, plan.data.ids, seconds=seconds, compiled=compiled)
 
     def _write_graph(self, folder: Path) -> None:
         split = getattr(self, "split_", None)
-        # a split of edges is drawn again from the seed
-        write_graph(folder, self.graph_, self._kept(), split if isinstance(split, Split) else None)
+        job = self._plan.job
+        write_graph(
+            folder,
+            self.graph_,
+            # the object itself, whatever it was read from: its labels may have been given apart
+            options=GraphOptions(directed=job.graph.directed),
+            features=TASKS[self._task].uses_features(job.objective),
+            more=self._kept(),
+            # a split of edges is drawn again from the seed
+            split=split if isinstance(split, Split) else None,
+        )
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -188,34 +254,25 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
 
         Args:
             path: the folder, written by the command line, by ``save`` or by ``fit`` with ``out``.
-            graph: the graph of the run, if it is no longer where the run says.
+            graph: the graph of the run, for a run of a version that did not keep it.
         """
-        folder = Path(path)
         with own_random_state("cpu"):  # building a model draws its first weights
-            run = load_run(folder)
-        job = job_from_plain(run.config)
+            run = open_run(path)
+            job, model = run.settings, run.model
         if job.task != cls._task:
             raise UsageError(
                 f"{path}: a run of the task {job.task!r}, and {cls.__name__} is for {cls._task!r}"
             )
-        stored = read_graph_file(folder)
-        data, arrays, split = stored or (None, {}, None)
-        if graph is not None or data is None:
-            data = graph_of(graph) if graph is not None else read_graph_of(job)
+        if graph is not None:
+            run.graph = graph_of(graph)
+        data, stored = run.graph, run.stored_graph
         if [str(name) for name in data.ids] != run.ids:
             raise UsageError(f"{path}: was run on another graph: its nodes are not those of the one given")
         estimator = cls(**cls._parameters(job))
-        planning = {} if split is None else {"split": split}
-        with own_random_state(job.device):
-            plan = TASK_PARTS[job.task].plan(job, data, **planning)
-        assert isinstance(run.model, GraphModel)
-        plan = dc.replace(plan, model=run.model.to(job.device))
-        if isinstance(plan.task, torch.nn.Module):
-            plan.task.load_state_dict(run.task)
-            plan.task.eval()
-        estimator._restore(arrays, data)
-        rows = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
-        estimator._take(data, plan, _outcome_of(run.results, rows, job), run.results)
+        task = restored_task(run, job)
+        plan = Plan(job, data, task, model.to(job.device))
+        estimator._restore({} if stored is None else stored.more, data)
+        estimator._take(data, plan, _outcome_of(run.results, run.history, job), run.results)
         return estimator
 
     @classmethod
@@ -223,21 +280,50 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the constructor's arguments that give ``job`` again; what its recipe says is left to that."""
         base = as_plain(make_job(job.task, recipe=job.recipe, model={"name": job.model.name}))
         values = as_plain(job)
-        options = _different(values["model"]["options"], base["model"]["options"])
-        training = _different(values["training"], base["training"])
+        tables = {
+            "model_options": _different(values["model"]["options"], base["model"]["options"]),
+            "feature_options": _different(values["features"], base["features"]),
+            "training": _different(values["training"], base["training"]),
+        }
+        named = {key: tables[table].pop(key, None) for table, keys in NAMED.items() for key in keys}
+        objective = _different(values["objective"], base["objective"])
         return {
-            **{key: options.pop(key, None) for key in MODEL_PARAMETERS},
-            **{key: training.pop(key, None) for key in TRAINING_PARAMETERS},
-            **cls._from_objective(values["objective"]),
+            **named,
+            **{name: table or None for name, table in tables.items()},
+            **{key: value for key, value in objective.items() if key not in cls._hidden},
             "model": job.model.name,
-            "model_options": options or None,
-            "feature_settings": _different(values["features"], base["features"]) or None,
-            "training": training or None,
             "recipe": job.recipe,
             "random_state": job.seed,
             "device": job.device,
             "dtype": job.dtype,
         }
+
+
+class _Parameter(inspect.Parameter):
+    """A parameter of an estimator, with the option that it sets."""
+
+    def __init__(self, one: Option, default: Any) -> None:
+        super().__init__(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=one.hint)
+        self.help = sentence(one)
+
+
+def _constructor(parameters: dict[str, _Parameter]) -> Any:
+    """Return ``__init__`` with these keyword parameters, which it only keeps, as scikit-learn demands."""
+
+    def __init__(self: GraphEstimator, **given: Any) -> None:
+        for name in given:
+            if name not in parameters:
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() got an unexpected keyword argument {name!r}"
+                )
+        for name, parameter in parameters.items():
+            setattr(self, name, given.get(name, parameter.default))
+
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    __init__.__signature__ = inspect.Signature([own, *parameters.values()])  # type: ignore[attr-defined]
+    lines = [f"    {name}: {parameter.help}" for name, parameter in parameters.items()]
+    __init__.__doc__ = "Args:\n" + "\n".join(lines)
+    return __init__
 
 
 @contextmanager
@@ -263,8 +349,8 @@ def _told(progress: Progress) -> None:
     """Print a line at every tenth of the run."""
     step = max(1, progress.epochs // LINES)
     if progress.epoch % step == 0 or progress.epoch == progress.epochs:
-        figures = "".join(f"  {name} {value:.4g}" for name, value in progress.metrics.items())
-        print(f"epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.6g}{figures}")
+        metrics = "".join(f"  {name} {value:.4g}" for name, value in progress.metrics.items())
+        print(f"epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.6g}{metrics}")
 
 
 def _outcome_of(results: dict[str, Any], rows: list[dict[str, Any]], job: JobSettings) -> Outcome:

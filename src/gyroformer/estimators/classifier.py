@@ -1,7 +1,6 @@
 """Node classification as a classifier of scikit-learn."""
 
 import copy
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,19 +12,44 @@ from sklearn.utils.validation import check_is_fitted
 from gyroformer.data.split import Split
 from gyroformer.errors import DataError, UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
-from gyroformer.estimators.inputs import Ids, Int, array_of, node_places
+from gyroformer.estimators.inputs import Ids, Int, array_of, node_indices
 from gyroformer.estimators.labels import encoded, labels_of_nodes, missing, own_labels
 from gyroformer.estimators.node_split import chosen_split, given_split
 from gyroformer.graphs.check import UNLABELLED
 from gyroformer.jobs.plan import Plan
-from gyroformer.jobs.settings import JobSettings
-from gyroformer.tasks.classification import NodeClassification, count_classes
+from gyroformer.options import Options, option
+from gyroformer.settings import JobSettings
+from gyroformer.tasks.classify import NodeClassification, count_classes
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
-class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
+class ClassifierOptions(Options):
+    """Parameters of the classifier's own."""
+
+    graph: Any = option(
+        "a graph; if given, samples are its nodes and X is their indices (n, 1), as cross-validation and searches over "
+        "parameters need it; none: fit takes the graph",
+        default=None,
+    )
+    split: Any = option(
+        "which labelled nodes to learn from: the name of a split, a Split, or masks (or indices) (train, val) or "
+        "(train, val, test); none for the graph's own split if labels are its own, else all",
+        default=None,
+    )
+    validation_fraction: float = option(
+        "fraction of each class held out to choose the best epoch by, where the split names none", default=0.2
+    )
+
+
+class NodeClassifier(
+    ClassifierMixin,  # type: ignore[misc]
+    GraphEstimator,
+    task="classify",
+    more=ClassifierOptions,
+    hidden=("split_seed", "split_index", "stratified"),
+):
     """Labels a graph's nodes, learning from those whose label is known.
 
     The job of ``gyroformer classify``, with its recipes. None leaves a parameter to the recipe or to the model.
@@ -36,32 +60,6 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         >>> nodes = numpy.arange(2708).reshape(-1, 1)                 # or over folds of the nodes:
         >>> cross_val_score(NodeClassifier(graph="cora"), nodes, labels)
 
-    Args:
-        graph: a graph; if given, samples are its nodes and ``X`` is their places ``(n, 1)``, as cross-validation and
-            searches over parameters need it. If None, ``fit`` takes the graph.
-        model: a name that ``gyroformer.MODELS`` lists.
-        dim: width, all heads together.
-        heads: number of heads.
-        layers: number of layers.
-        epochs: number of steps, each on the whole graph.
-        lr: rate of Adam.
-        curvature_lr: its rate for curvatures.
-        weight_decay: the L2 term, not on curvatures.
-        recipe: named settings to start from: ``"default"``, ``"paper"``, …; None: the usual ones.
-        model_options: further arguments of the model.
-        feature_settings: fields of ``gyroformer.graphs.features.FeatureSettings``.
-        training: further fields of ``gyroformer.train.settings.TrainSettings``.
-        split: which labelled nodes to learn from: the name of a split, a ``Split``, or masks (or places) ``(train,
-            val)`` or ``(train, val, test)``. None: the graph's own split if labels are its own, else all.
-        balanced: whether every class weighs the same in the loss.
-        validation_fraction: share of each class held out to choose the best epoch by, where the split names none.
-        random_state: an integer, a ``RandomState``, or None for a seed that is drawn and kept as ``seed_``.
-        device: where to compute; ``"auto"`` takes the fastest.
-        dtype: ``"float32"`` or ``"float64"``.
-        ignore_memory: whether to start even if the memory is estimated not to suffice.
-        verbose: whether to print some lines over the run.
-        out: a folder for the run; nothing is kept without one.
-
     Attributes:
         classes_: the labels, sorted.
         split_: the nodes that were learned from, chosen on and tested on.
@@ -69,62 +67,11 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         ids_: the nodes' ids, in the order of the rows.
         history_: a row for each epoch.
         model_: the trained model.
-        graph_: the clean graph; its ``y`` holds places in ``classes_``, −1 for a node without a label.
-        results_: all figures of the run.
+        graph_: the clean graph; its ``y`` holds indices into ``classes_``, −1 for a node without a label.
+        results_: all results of the run.
         seed_: the seed that was used.
         n_features_in_: number of feature columns of the graph, if it has features.
     """
-
-    _task = "classify"
-
-    def __init__(
-        self,
-        *,
-        graph: object = None,
-        model: str = "fpst",
-        dim: int | None = None,
-        heads: int | None = None,
-        layers: int | None = None,
-        epochs: int | None = None,
-        lr: float | None = None,
-        curvature_lr: float | None = None,
-        weight_decay: float | None = None,
-        recipe: str | None = None,
-        model_options: dict[str, Any] | None = None,
-        feature_settings: dict[str, Any] | None = None,
-        training: dict[str, Any] | None = None,
-        split: Any = None,
-        balanced: bool = False,
-        validation_fraction: float = 0.2,
-        random_state: Any = None,
-        device: str = "cpu",
-        dtype: str = "float32",
-        ignore_memory: bool = False,
-        verbose: bool = False,
-        out: str | Path | None = None,
-    ) -> None:
-        self.graph = graph
-        self.model = model
-        self.dim = dim
-        self.heads = heads
-        self.layers = layers
-        self.epochs = epochs
-        self.lr = lr
-        self.curvature_lr = curvature_lr
-        self.weight_decay = weight_decay
-        self.recipe = recipe
-        self.model_options = model_options
-        self.feature_settings = feature_settings
-        self.training = training
-        self.split = split
-        self.balanced = balanced
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.device = device
-        self.dtype = dtype
-        self.ignore_memory = ignore_memory
-        self.verbose = verbose
-        self.out = out
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -137,10 +84,10 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
 
         Args:
             X: the graph: a data set's name, a path, a ``torch_geometric`` ``Data``, a NetworkX graph, a square scipy
-                sparse matrix, or ``(edge_index, num_nodes)``. With the parameter ``graph``: places of nodes ``(n, 1)``.
+                sparse matrix, or ``(edge_index, num_nodes)``. With the parameter ``graph``: indices ``(n, 1)``.
             y: a label for each node (for each row of ``X``), or a mapping from ids to labels; −1 among numbers, and
                 None, NaN or empty text among others, mean no label. None: the graph's own labels.
-            train: a mask of the nodes to learn from, or their places; by default as ``split`` says.
+            train: a mask of the nodes to learn from, or their indices; by default as ``split`` says.
             val: likewise the nodes to choose the best epoch by.
         """
         if self.graph is not None:
@@ -170,7 +117,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
                 "fit requires y to be passed, but the target y is None: give a label for each row"
             )
         data, job = prepared(self, self.graph)
-        nodes = node_places(X, int(data.num_nodes or 0), "X")
+        nodes = node_indices(X, int(data.num_nodes or 0), "X")
         labels = array_of(y)
         if labels.shape != nodes.shape:
             raise UsageError(
@@ -200,7 +147,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
 
         Args:
             X: a graph with as many feature columns as the fitted one (without features: with the same nodes); None:
-                the fitted one. With the parameter ``graph``: places of nodes; None: all.
+                the fitted one. With the parameter ``graph``: indices of nodes; None: all.
         """
         chances = self.predict_proba(X)
         return self.classes_[chances.argmax(1)]
@@ -210,7 +157,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         nodes: Any = slice(None)
         if self.graph is not None and X is not None:
-            nodes, X = node_places(X, len(self._ids.names), "X"), None
+            nodes, X = node_indices(X, len(self._ids.names), "X"), None
         ready = self._ready(X)
         with torch.no_grad():
             # in float64, so that rows sum to 1 as closely as scikit-learn's metrics expect
@@ -218,12 +165,12 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         return chances[nodes]
 
     def score(self, X: object = None, y: object = None, nodes: object = None) -> float:
-        """Return the share of nodes whose label is found.
+        """Return the fraction of nodes whose label is found.
 
         Args:
             X: as in ``predict``.
             y: labels, as in ``fit``; None: those of the fitted graph.
-            nodes: a mask of the nodes that count, or their places; None: the labelled ones of ``y``, or of the
+            nodes: a mask of the nodes that count, or their indices; None: the labelled ones of ``y``, or of the
                 fitted graph its test nodes.
         """
         check_is_fitted(self)
@@ -245,11 +192,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
 
     def _objective(self) -> dict[str, Any]:
         name = {"split": self.split} if isinstance(self.split, str) else {}
-        return {**name, "balanced": self.balanced}
-
-    @classmethod
-    def _from_objective(cls, objective: dict[str, Any]) -> dict[str, Any]:
-        return {"split": objective["split"], "balanced": objective["balanced"]}
+        return {**super()._objective(), **name}
 
     def _kept(self) -> dict[str, Any]:
         return {"classes_": self.classes_, "by_nodes": np.array(self.graph is not None)}
@@ -270,7 +213,7 @@ class NodeClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
 def _accuracy(found: NDArray[Any], truth: NDArray[Any], nodes: object) -> float:
     chosen = np.flatnonzero(~missing(truth))
     if nodes is not None:
-        chosen = np.intersect1d(chosen, node_places(nodes, len(found), "nodes"))
+        chosen = np.intersect1d(chosen, node_indices(nodes, len(found), "nodes"))
     if not len(chosen):
         raise UsageError("there is no labelled node to score: give y and the nodes that count")
     return float(np.mean(found[chosen] == truth[chosen]))

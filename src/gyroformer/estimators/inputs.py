@@ -1,4 +1,4 @@
-"""What users hand to an estimator: a graph of any kind, nodes by place or by id, a random state, a device."""
+"""What users hand to an estimator: a graph of any kind, nodes by index or by id, a random state, a device."""
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
@@ -56,11 +56,11 @@ def array_of(values: object) -> NDArray[Any]:
     return values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
 
 
-def node_places(nodes: object, num_nodes: int, what: str) -> Int:
-    """Return places of nodes, from a mask ``(N,)`` or from places ``(n,)`` or ``(n, 1)``.
+def node_indices(nodes: object, num_nodes: int, what: str) -> Int:
+    """Return indices of nodes, from a mask ``(N,)`` or from indices ``(n,)`` or ``(n, 1)``.
 
     Args:
-        nodes: the mask or the places.
+        nodes: the mask or the indices.
         num_nodes: N.
         what: what they are, for errors.
     """
@@ -69,14 +69,14 @@ def node_places(nodes: object, num_nodes: int, what: str) -> Int:
         array = array[:, 0]
     if array.ndim != 1:
         raise UsageError(
-            f"{what} must be a mask of {num_nodes} nodes or the places of some, got shape {array.shape}"
+            f"{what} must be a mask of {num_nodes} nodes or the indices of some, got shape {array.shape}"
         )
     if array.dtype == bool:
         if array.size != num_nodes:
             raise UsageError(f"{what} is a mask of {array.size} nodes, but the graph has {num_nodes}")
         return np.flatnonzero(array)
     if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise UsageError(f"{what} must be a mask or places of nodes (integers), got {array.dtype}")
+        raise UsageError(f"{what} must be a mask or indices of nodes (integers), got {array.dtype}")
     wrong = array[(array < 0) | (array >= num_nodes)]
     if wrong.size:
         raise UsageError(f"{what} names node {wrong[0]}, but nodes are numbered 0 to {num_nodes - 1}")
@@ -84,27 +84,27 @@ def node_places(nodes: object, num_nodes: int, what: str) -> Int:
 
 
 class Ids:
-    """The nodes' ids, and the way back from an id to its place."""
+    """The nodes' ids, and the way back from an id to its index."""
 
     def __init__(self, ids: Sequence[Hashable]) -> None:
         self.names = list(ids)
-        self._place = {name: place for place, name in enumerate(self.names)}
+        self._index = {name: index for index, name in enumerate(self.names)}
 
     def array(self) -> NDArray[Any]:
         """Return the ids as an array: of integers, of text, or of objects if there are both."""
         kinds = set(map(type, self.names))
         return np.array(self.names, dtype=object if len(kinds) > 1 else None)
 
-    def places(self, wanted: Any) -> Int:
-        """Return the places ``(n,)`` of some ids; a single id gives one place."""
+    def indices(self, wanted: Any) -> Int:
+        """Return the indices ``(n,)`` of some ids; a single id gives one."""
         single = isinstance(wanted, (str, bytes)) or not hasattr(wanted, "__len__")
         listed = [wanted] if single else wanted
-        return np.array([self.place(name) for name in listed], dtype=np.int64)
+        return np.array([self.index(name) for name in listed], dtype=np.int64)
 
-    def place(self, name: Any) -> int:
-        """Return the place of an id."""
+    def index(self, name: Any) -> int:
+        """Return the index of an id."""
         name = name.item() if isinstance(name, (np.generic, torch.Tensor)) else name
-        if name not in self._place:
+        if name not in self._index:
             near = did_you_mean(str(name), [str(known) for known in self.names])
             raise UsageError(f"no node has the id {name!r}{near}")
-        return self._place[name]
+        return self._index[name]

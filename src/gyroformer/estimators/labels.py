@@ -35,12 +35,12 @@ def labels_of_nodes(y: object, ids: Ids) -> NDArray[Any]:
         return labels
     labels = np.full(len(ids.names), None, dtype=object)
     for name, label in y.items():
-        labels[ids.place(name)] = label
+        labels[ids.index(name)] = label
     return labels
 
 
 def encoded(labels: NDArray[Any]) -> tuple[NDArray[Any], Int]:
-    """Return the sorted distinct labels, and for each node its label's place there or ``UNLABELLED``.
+    """Return the sorted distinct labels, and for each node its label's index there or ``UNLABELLED``.
 
     −1 among numbers, and None, NaN and empty text among others, mean that a node has no label.
     """

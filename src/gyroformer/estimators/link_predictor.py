@@ -1,6 +1,5 @@
 """Link prediction as an estimator of scikit-learn."""
 
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +11,10 @@ from gyroformer.errors import UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
 from gyroformer.estimators.inputs import array_of
 from gyroformer.jobs.plan import Plan
-from gyroformer.tasks.link_prediction import LinkPrediction
-
-#: parameters of the task, by the names that a job's objective gives them
-OBJECTIVE = ("decoder", "radius", "temperature", "learn_decoder", "val_share", "test_share")
+from gyroformer.tasks.link import LinkPrediction
 
 
-class LinkPredictor(GraphEstimator):
+class LinkPredictor(GraphEstimator, task="link", hidden=("split_seed",)):
     """Says how likely an edge joins two nodes, learning from most of a graph's edges and tested on the others.
 
     The job of ``gyroformer link``, with its recipes. None leaves a parameter to the recipe or to the model.
@@ -28,33 +24,6 @@ class LinkPredictor(GraphEstimator):
         >>> predictor.score()                                # AUC of the edges that were held out
         >>> predictor.predict_proba([(0, 33), (4, 10)])[:, 1]
 
-    Args:
-        model: a name that ``gyroformer.MODELS`` lists.
-        dim: width, all heads together.
-        heads: number of heads.
-        layers: number of layers.
-        epochs: number of steps, each on the whole graph.
-        lr: rate of Adam.
-        curvature_lr: its rate for curvatures.
-        weight_decay: the L2 term, not on curvatures.
-        recipe: named settings to start from; None: the usual ones.
-        model_options: further arguments of the model.
-        feature_settings: fields of ``gyroformer.graphs.features.FeatureSettings``.
-        training: further fields of ``gyroformer.train.settings.TrainSettings``.
-        decoder: probabilities from squared distances, ``"fermi-dirac"``, or plain ones, ``"distance"``.
-        radius: the decoder's radius.
-        temperature: its temperature.
-        learn_decoder: whether training changes the two.
-        val_share: share of the edges held out to choose the best epoch by.
-        test_share: share of the edges held out to test on.
-        random_state: an integer, a ``RandomState``, or None for a seed that is drawn and kept as ``seed_``; it decides
-            which edges are held out too.
-        device: where to compute; ``"auto"`` takes the fastest.
-        dtype: ``"float32"`` or ``"float64"``.
-        ignore_memory: whether to start even if the memory is estimated not to suffice.
-        verbose: whether to print some lines over the run.
-        out: a folder for the run; nothing is kept without one.
-
     Attributes:
         classes_: ``[0, 1]``: no edge, an edge.
         split_: the edges and non-edges that were learned from, chosen on and tested on.
@@ -63,65 +32,10 @@ class LinkPredictor(GraphEstimator):
         history_: a row for each epoch.
         model_: the trained model.
         graph_: the clean graph, with all its edges.
-        results_: all figures of the run: AUC, average precision and hits of the test edges.
+        results_: all results of the run: AUC, average precision and hits of the test edges.
         seed_: the seed that was used.
         n_features_in_: number of feature columns of the graph, if it has features.
     """
-
-    _task = "link"
-
-    def __init__(
-        self,
-        *,
-        model: str = "fpst",
-        dim: int | None = None,
-        heads: int | None = None,
-        layers: int | None = None,
-        epochs: int | None = None,
-        lr: float | None = None,
-        curvature_lr: float | None = None,
-        weight_decay: float | None = None,
-        recipe: str | None = None,
-        model_options: dict[str, Any] | None = None,
-        feature_settings: dict[str, Any] | None = None,
-        training: dict[str, Any] | None = None,
-        decoder: str | None = None,
-        radius: float | None = None,
-        temperature: float | None = None,
-        learn_decoder: bool | None = None,
-        val_share: float | None = None,
-        test_share: float | None = None,
-        random_state: Any = None,
-        device: str = "cpu",
-        dtype: str = "float32",
-        ignore_memory: bool = False,
-        verbose: bool = False,
-        out: str | Path | None = None,
-    ) -> None:
-        self.model = model
-        self.dim = dim
-        self.heads = heads
-        self.layers = layers
-        self.epochs = epochs
-        self.lr = lr
-        self.curvature_lr = curvature_lr
-        self.weight_decay = weight_decay
-        self.recipe = recipe
-        self.model_options = model_options
-        self.feature_settings = feature_settings
-        self.training = training
-        self.decoder = decoder
-        self.radius = radius
-        self.temperature = temperature
-        self.learn_decoder = learn_decoder
-        self.val_share = val_share
-        self.test_share = test_share
-        self.random_state = random_state
-        self.device = device
-        self.dtype = dtype
-        self.ignore_memory = ignore_memory
-        self.verbose = verbose
-        self.out = out
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -142,7 +56,7 @@ class LinkPredictor(GraphEstimator):
     def decision_function(self, pairs: object) -> NDArray[np.float64]:
         """Return the log odds ``(n,)`` of an edge for pairs ``(n, 2)`` of ids."""
         check_is_fitted(self)
-        squared = self._positions.pair_squared_dist(*self._places(pairs)).double()
+        squared = self._positions.pair_squared_dist(*self._indices(pairs)).double()
         found: NDArray[np.float64] = self._decoder(squared).cpu().numpy()
         return found
 
@@ -176,19 +90,12 @@ class LinkPredictor(GraphEstimator):
             )
         return float(roc_auc_score(truth, self.decision_function(pairs)))
 
-    def _places(self, pairs: Any) -> torch.Tensor:
+    def _indices(self, pairs: Any) -> torch.Tensor:
         rows = pairs.tolist() if isinstance(pairs, (np.ndarray, torch.Tensor)) else list(pairs)
         if any(not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2 for pair in rows):
             raise UsageError("pairs must be (n, 2): two ids for each pair")
-        places = [self._ids.places([pair[side] for pair in rows]) for side in (0, 1)]
-        return torch.from_numpy(np.stack(places)).to(self._plan.job.device)
-
-    def _objective(self) -> dict[str, Any]:
-        return {key: getattr(self, key) for key in OBJECTIVE if getattr(self, key) is not None}
-
-    @classmethod
-    def _from_objective(cls, objective: dict[str, Any]) -> dict[str, Any]:
-        return {key: objective[key] for key in OBJECTIVE}
+        indices = [self._ids.indices([pair[side] for pair in rows]) for side in (0, 1)]
+        return torch.from_numpy(np.stack(indices)).to(self._plan.job.device)
 
     def _take_plan(self, plan: Plan) -> None:
         assert isinstance(plan.task, LinkPrediction)

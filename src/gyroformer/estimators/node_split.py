@@ -9,10 +9,10 @@ import torch
 from gyroformer.data.registry import DATASETS
 from gyroformer.data.split import PARTS, Split
 from gyroformer.errors import DataError, UsageError
-from gyroformer.estimators.inputs import Int, node_places
+from gyroformer.estimators.inputs import Int, node_indices
 from gyroformer.graphs.check import UNLABELLED
-from gyroformer.jobs.classify import split_of
-from gyroformer.jobs.settings import ClassifyJob, JobSettings
+from gyroformer.settings import JobSettings
+from gyroformer.tasks.classify import split_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -24,15 +24,14 @@ def chosen_split(
     """Return the split to learn by, without nodes that have no label.
 
     Args:
-        split: a ``Split``, a split's name, masks or places ``(train, val)`` or ``(train, val, test)`` of which the
+        split: a ``Split``, a split's name, masks or indices ``(train, val)`` or ``(train, val, test)`` of which the
             first two may be None, or None: the graph's own split if labels are its own, else all labelled nodes.
         data: the graph.
         job: the job, whose seed decides draws and whose objective holds the split's name.
         codes: class numbers of all nodes, ``UNLABELLED`` where there is none.
         own: whether labels are the graph's own.
-        fraction: share of the nodes to learn from that is held out if there are none to choose on.
+        fraction: fraction of the nodes to learn from that is held out if there are none to choose on.
     """
-    assert isinstance(job, ClassifyJob)
     if isinstance(split, Split):
         return only_labelled(split, codes)
     if isinstance(split, (tuple, list)):
@@ -42,7 +41,7 @@ def chosen_split(
     if split is not None or (own and str(getattr(data, "name", "") or "") in DATASETS):
         numbered = copy.copy(data)
         numbered.y = torch.from_numpy(codes)
-        return only_labelled(split_of(job, numbered), codes)
+        return only_labelled(split_of(numbered, job.objective, job.seed), codes)
     masks = own_masks(data) if own else None
     return given_split(masks or (None,), codes, fraction, job.seed)
 
@@ -60,18 +59,18 @@ def own_masks(data: "Data") -> tuple[Any, ...] | None:
 
 
 def given_split(parts: tuple[Any, ...], codes: Int, fraction: float, seed: int) -> Split:
-    """Return the split of masks or places that the caller gave.
+    """Return the split of masks or indices that the caller gave.
 
     Args:
         parts: nodes to learn from (None: all labelled ones that the other two do not name), to choose on (None: held
             out from the first) and to test on (absent: all other labelled nodes).
         codes: class numbers of all nodes, ``UNLABELLED`` where there is none.
-        fraction: share of the nodes to learn from that is held out if there are none to choose on.
+        fraction: fraction of the nodes to learn from that is held out if there are none to choose on.
         seed: of the nodes that are held out.
     """
     nodes, everything = len(codes), np.flatnonzero(codes != UNLABELLED)
     given = [
-        None if part is None else _labelled(node_places(part, nodes, name), codes)
+        None if part is None else _labelled(node_indices(part, nodes, name), codes)
         for name, part in zip(PARTS, parts, strict=False)
     ]
     train, val, test = given + [None] * (3 - len(given))
@@ -82,8 +81,8 @@ def given_split(parts: tuple[Any, ...], codes: Int, fraction: float, seed: int) 
         train, val = held_out(train, codes, fraction, seed)
     if test is None:
         test = np.setdiff1d(everything, np.concatenate((train, val)))
-    places = [torch.from_numpy(part) for part in (train, val, test)]
-    return Split(name="given", nodes=nodes, train=places[0], val=places[1], test=places[2])
+    chosen = [torch.from_numpy(part) for part in (train, val, test)]
+    return Split(name="given", nodes=nodes, train=chosen[0], val=chosen[1], test=chosen[2])
 
 
 def only_labelled(split: Split, codes: Int) -> Split:
@@ -104,7 +103,7 @@ def held_out(train: Int, codes: Int, fraction: float, seed: int) -> tuple[Int, I
     orders = [stream.permutation(train[codes[train] == label]) for label in np.unique(codes[train])]
     counts = [min(int(fraction * len(order) + 0.5), len(order) - 1) for order in orders]
     if orders and not any(counts):  # so few nodes that no class would give one
-        largest = max(range(len(orders)), key=lambda place: len(orders[place]))
+        largest = max(range(len(orders)), key=lambda index: len(orders[index]))
         counts[largest] = min(1, len(orders[largest]) - 1)
     if not any(counts):
         raise DataError(
@@ -114,6 +113,6 @@ def held_out(train: Int, codes: Int, fraction: float, seed: int) -> tuple[Int, I
     return np.setdiff1d(train, held), np.sort(held)
 
 
-def _labelled(places: Int, codes: Int) -> Int:
-    distinct = np.unique(places)
+def _labelled(indices: Int, codes: Int) -> Int:
+    distinct = np.unique(indices)
     return distinct[codes[distinct] != UNLABELLED]

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from gyroformer.durable import write_durably
 from gyroformer.errors import DataError, MissingPartError, UsageError
 from gyroformer.jobs.predict import Answer
+from gyroformer.runs.files import MEANING
+from gyroformer.runs.read import coordinate_names
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -71,8 +73,7 @@ def _table(suffix: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -
 def _named(arrays: Arrays) -> tuple[list[str], NDArray[Any]]:
     """Return the coordinates' names and the coordinates, ``(N, columns)``."""
     points = arrays["embedding"]
-    heads, width = points.shape[1:]
-    return [f"h{head}_{i}" for head in range(heads) for i in range(width)], points.reshape(len(points), -1)
+    return coordinate_names(*points.shape[1:]), points.reshape(len(points), -1)
 
 
 def _coordinates(suffix: str, ids: Sequence[Any], arrays: Arrays) -> str:
@@ -87,7 +88,8 @@ def _coordinates(suffix: str, ids: Sequence[Any], arrays: Arrays) -> str:
 
 def _npz(ids: Sequence[Any], arrays: Arrays) -> bytes:
     buffer = io.BytesIO()
-    kept: dict[str, Any] = {"ids": np.array([str(name) for name in ids], dtype=np.str_), **arrays}
+    kept: dict[str, Any] = {"ids": np.array([str(name) for name in ids], dtype=np.str_)}
+    kept |= {"meaning": np.array(MEANING), **arrays}
     np.savez(buffer, **kept)
     return buffer.getvalue()
 
@@ -99,7 +101,7 @@ def _parquet(path: Path, ids: Sequence[Any], arrays: Arrays) -> bytes:
     except ImportError:
         raise MissingPartError("pyarrow", "parquet", f"writing {path}") from None
     names, points = _named(arrays)
-    columns = {"id": list(ids)} | {name: points[:, place] for place, name in enumerate(names)}
+    columns = {"id": list(ids)} | {name: points[:, index] for index, name in enumerate(names)}
     sink = pyarrow.BufferOutputStream()
     parquet.write_table(pyarrow.table(columns), sink)
     return bytes(sink.getvalue().to_pybytes())

@@ -1,10 +1,12 @@
-"""How much memory a job will take, told before it starts, and a refusal if there is not so much."""
+"""How much memory a job will take, told before its model is built, and a refusal if there is not so much."""
 
 from pathlib import Path
 
 from gyroformer.errors import UsageError
-from gyroformer.jobs.plan import Plan
+from gyroformer.jobs.plan import build_model
 from gyroformer.models import get_model
+from gyroformer.settings import JobSettings
+from gyroformer.tasks import Task
 
 #: bytes of torch, torch_geometric and scipy in memory before any graph, measured
 INTERPRETER = 450e6
@@ -17,21 +19,22 @@ FEATURE_COPIES = 5
 COPIES = 8
 
 
-def estimate(plan: Plan) -> dict[str, float]:
+def estimate(job: JobSettings, task: Task) -> dict[str, float]:
     """Return the job's estimated bytes by what takes them, with their ``total``."""
-    data, model = plan.data, plan.model
-    size = 4 if plan.job.dtype == "float32" else 8
-    config, nodes = model.config, int(data.num_nodes or 0)
-    edges = data.edge_index.size(1)
+    data, options = task.data, job.model.options
+    size = 4 if job.dtype == "float32" else 8
+    nodes, edges = int(data.num_nodes or 0), data.edge_index.size(1)
     tokens = nodes
-    if get_model(model.name).tokens and config.get("edge_tokens") != "none":
-        tokens += edges // (2 if config["edge_tokens"] == "undirected" else 1)
-    layers, width = int(config.get("layers", 1)), int(config.get("dim", 16))
+    if get_model(job.model.name).tokens and options["edge_tokens"] != "none":
+        tokens += edges // (2 if options["edge_tokens"] == "undirected" else 1)
+    layers, width = options["layers"], options["dim"]
+    # a model on no device has shapes and no values
+    parameters = sum(p.numel() for p in build_model(job, task, device="meta").parameters())
     parts = {
         "libraries": INTERPRETER,
         "graph": 16.0 * edges * 2,
         "features": float(FEATURE_COPIES) * size * (data.x.numel() if data.x is not None else 0),
-        "parameters": float(COPIES * size * sum(p.numel() for p in model.parameters())),
+        "parameters": float(COPIES * size * parameters),
         "layers": float(size * width * (KEPT_PER_TOKEN * tokens * (layers + 1) + KEPT_PER_NODE * nodes)),
     }
     return parts | {"total": sum(parts.values())}
@@ -44,14 +47,14 @@ def available_memory() -> float:
     found = [float(psutil.virtual_memory().available)]
     limit = Path("/sys/fs/cgroup/memory.max")
     used = Path("/sys/fs/cgroup/memory.current")
-    if limit.exists() and used.exists() and limit.read_text().strip() != "max":
-        found.append(float(limit.read_text()) - float(used.read_text()))
+    if limit.exists() and used.exists() and limit.read_text(encoding="ascii").strip() != "max":
+        found.append(float(limit.read_text(encoding="ascii")) - float(used.read_text(encoding="ascii")))
     return min(found)
 
 
-def check_memory(plan: Plan, *, available: float | None = None) -> dict[str, float]:
+def check_memory(job: JobSettings, task: Task, *, available: float | None = None) -> dict[str, float]:
     """Return the estimate, or refuse the job with the number and what would make it smaller."""
-    parts = estimate(plan)
+    parts = estimate(job, task)
     room = available_memory() if available is None else available
     if parts["total"] <= room:
         return parts

@@ -1,19 +1,22 @@
-"""From settings to what is trained: the graph with its features, the model, and the task."""
+"""From settings to what is trained: the graph with its features, the task, and the model."""
 
+import copy
 import dataclasses as dc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gyroformer.data.load import load
 from gyroformer.errors import UsageError
-from gyroformer.graphs.features import ready_features
-from gyroformer.jobs.settings import JobSettings
-from gyroformer.models import GraphModel, get_model
-from gyroformer.tasks.task import Task
+from gyroformer.graphs.features import prepared_features
+from gyroformer.models import get_model
+from gyroformer.settings import JobSettings
+from gyroformer.tasks import TASKS, Task
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+    from gyroformer.models.base import GraphModel
+    from gyroformer.tasks.task import Ready
 
 
 @dc.dataclass(frozen=True)
@@ -22,52 +25,57 @@ class Plan:
 
     Attributes:
         job: its settings.
-        data: the graph, with features made ready, on the job's device.
+        graph: the graph as it was read.
+        task: what the model is trained for, with the graph that it sees.
         model: the model, not yet trained.
-        task: what it is trained for.
-        notes: what the user should know of choices that were made.
     """
 
     job: JobSettings
-    data: "Data"
-    model: GraphModel
+    graph: "Data"
     task: Task
-    notes: list[str] = dc.field(default_factory=list)
+    model: "GraphModel"
+
+    @property
+    def data(self) -> "Data":
+        """The graph that the model sees, with features prepared, on the job's device."""
+        return self.task.data
 
 
-def read_graph_of(job: JobSettings) -> "Data":
-    """Return the graph that the settings name."""
-    graph = job.graph
-    return load(graph.source, directed=graph.directed, features=graph.features, labels=graph.labels)
-
-
-def with_features(job: JobSettings, data: "Data", *, use: bool = True) -> "Data":
-    """Return a copy of ``data`` whose features are made ready, or that has none."""
-    data = data.clone()
-    if use and data.x is not None:
-        data.x = ready_features(data.x, data.edge_index, job.features)
-    else:
-        data.x = None
-    return data
-
-
-def build_model(job: JobSettings, data: "Data", classes: int | None = None) -> GraphModel:
-    """Return the job's model for ``data``, seeded, in the job's format and on its device."""
-    in_features = 0 if data.x is None else data.x.size(1)
-    num_nodes = None if in_features else int(data.num_nodes or 0)
-    torch.manual_seed(job.seed)
-    model = get_model(job.model.name).make(
-        in_features, num_nodes=num_nodes, classes=classes, **job.model.options
+def plan_task(job: JobSettings, graph: "Data", **given: Any) -> Task:
+    """Return the job's task on a graph as it was read; ``given`` is what a caller in Python brings, e.g. a split."""
+    ready = ready_for(job)
+    return TASKS[job.task].from_graph(
+        graph, job.objective, ready, seed=job.seed, features=job.graph.features, **given
     )
-    return model.to(device=job.device, dtype=getattr(torch, job.dtype))
 
 
-def to_device(data: "Data", job: JobSettings) -> "Data":
-    """Return ``data`` on the job's device with floating-point tensors in its format."""
-    data = data.to(job.device)
-    if data.x is not None:
-        data.x = data.x.to(getattr(torch, job.dtype))
-    return data
+def ready_for(job: JobSettings) -> "Ready":
+    """Return the function that makes of a graph what the job's model sees."""
+
+    def ready(graph: "Data", features: bool) -> "Data":
+        data = copy.copy(graph)
+        data.x = (
+            prepared_features(data.x, data.edge_index, job.features)
+            if features and data.x is not None
+            else None
+        )
+        data = data.to(job.device)
+        if data.x is not None:
+            data.x = data.x.to(getattr(torch, job.dtype))
+        return data
+
+    return ready
+
+
+def build_model(job: JobSettings, task: Task, *, device: str | None = None) -> "GraphModel":
+    """Return the job's model for its task, seeded, in the job's dtype and on its device, or on another ``device``."""
+    in_features = 0 if task.data.x is None else task.data.x.size(1)
+    num_nodes = None if in_features else int(task.data.num_nodes or 0)
+    spec = get_model(job.model.name)
+    torch.manual_seed(job.seed)
+    with torch.device(device or "cpu"):
+        model = spec.make(in_features, num_nodes=num_nodes, classes=task.classes, **job.model.options)
+    return model.to(device=device or job.device, dtype=getattr(torch, job.dtype))
 
 
 def usable_device(name: str) -> str:
@@ -75,8 +83,9 @@ def usable_device(name: str) -> str:
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        if torch.empty(1, device=name).zero_().tolist() != [0.0]:
+            raise RuntimeError("it does not keep its values")
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UsageError(f"the device {name!r} cannot be used here ({reason})") from None
     return name

@@ -28,7 +28,7 @@ class Answer:
         name: what was asked.
         columns: their names.
         rows: plain values, one for each column.
-        nodes: the numbers of the nodes that the rows are about, if it is about nodes.
+        nodes: the indices of the nodes that the rows are about, if it is about nodes.
     """
 
     name: str
@@ -51,8 +51,8 @@ def labels(run: Restored, nodes: Tensor) -> Answer:
     found = probability.max(-1)
     best, likely, all_of = found.indices.tolist(), found.values.tolist(), probability.tolist()
     rows = [
-        (run.data.ids[node], names[label], share, *shares)
-        for node, label, share, shares in zip(nodes.tolist(), best, likely, all_of, strict=True)
+        (run.data.ids[node], names[label], chance, *chances)
+        for node, label, chance, chances in zip(nodes.tolist(), best, likely, all_of, strict=True)
     ]
     columns = ("node", "label", "probability", *(f"P({name})" for name in names))
     return Answer("labels", columns, rows, nodes.tolist())
@@ -72,7 +72,7 @@ def nearest(run: Restored, nodes: Tensor, count: int) -> Answer:
 
 def distances(run: Restored, pairs: Sequence[tuple[str, str]]) -> Answer:
     """Return the distance of each pair of ids and, of a link run, the probability of an edge."""
-    ends = [run.places([pair[side] for pair in pairs]) for side in (0, 1)]
+    ends = [run.indices([pair[side] for pair in pairs]) for side in (0, 1)]
     squared = run.positions().pair_squared_dist(*ends)
     return _pairs(run, "distances", torch.stack(ends), squared)
 

@@ -1,4 +1,4 @@
-"""A finished run made ready to be asked: its model with the graph, as they were after training."""
+"""A finished run that can be asked: its model with the graph, as they were after training."""
 
 import dataclasses as dc
 import logging
@@ -13,20 +13,22 @@ from torch import Tensor
 from gyroformer.data.load import load
 from gyroformer.errors import DataError, UsageError, did_you_mean
 from gyroformer.graphs.adjacency import Csr, simple_adjacency
-from gyroformer.jobs.link import decoder_of, link_split_of
-from gyroformer.jobs.plan import read_graph_of, to_device, with_features
-from gyroformer.jobs.settings import EmbedJob, JobSettings, LinkJob, job_from_plain
-from gyroformer.models import GraphModel
+from gyroformer.jobs.plan import plan_task, ready_for
 from gyroformer.ops.positions import Positions
-from gyroformer.tasks.decoders import LinkDecoder
-from gyroformer.train.finished import FinishedRun, load_run
+from gyroformer.runs.graph import changed_parts, graph_checksums
+from gyroformer.runs.read import Run, open_run
+from gyroformer.settings import JobSettings
+from gyroformer.tasks import TASKS, Task
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from gyroformer.models.base import GraphModel
+    from gyroformer.tasks.decoders import LinkDecoder
+
 _log = logging.getLogger(__name__)
 
-#: part of their size by which coordinates may differ on another machine before it is worth a word
+#: relative difference of coordinates on another machine that is worth a word
 TOLERANCE = 1e-3
 
 
@@ -35,24 +37,32 @@ class Restored:
     """A trained model with a graph.
 
     Attributes:
-        job: the settings of the run.
-        results: its figures.
+        run: the run.
+        job: its settings, on the CPU.
         model: the trained model.
-        data: the graph that the model sees, with features made ready.
+        data: the graph that the model sees, with features prepared.
         joined: adjacency matrix of all known edges; for a link run more than those the model sees.
         decoder: of a link run; None for others.
-        label_names: of a classify run, the names of the classes.
         same: whether the graph is the run's own.
     """
 
+    run: Run
     job: JobSettings
-    results: dict[str, Any]
-    model: GraphModel
+    model: "GraphModel"
     data: "Data"
     joined: Csr
-    decoder: LinkDecoder | None
-    label_names: list[str] | None
+    decoder: "LinkDecoder | None"
     same: bool
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """The results of the run."""
+        return self.run.results
+
+    @property
+    def label_names(self) -> list[str] | None:
+        """The names of the classes of a classify run."""
+        return self.results.get("label_names")
 
     @property
     def ids(self) -> list[Any]:
@@ -64,16 +74,16 @@ class Restored:
         with torch.no_grad():
             return self.model.positions(self.data)
 
-    def places(self, names: Sequence[str]) -> Tensor:
-        """Return the numbers of the nodes that have these ids, given as text."""
-        place = {str(name): number for number, name in enumerate(self.data.ids)}
+    def indices(self, names: Sequence[str]) -> Tensor:
+        """Return the indices of the nodes that have these ids, given as text."""
+        index = {str(name): number for number, name in enumerate(self.data.ids)}
         for name in names:
-            if name not in place:
+            if name not in index:
                 raise UsageError(
                     f"no node of {self.job.graph.source or 'the graph'} has the id {name!r}"
-                    f"{did_you_mean(name, list(place))}"
+                    f"{did_you_mean(name, list(index))}"
                 )
-        return torch.tensor([place[name] for name in names], dtype=torch.int64)
+        return torch.tensor([index[name] for name in names], dtype=torch.int64)
 
 
 def restore(
@@ -87,48 +97,53 @@ def restore(
 
     Args:
         path: the run folder.
-        graph: a data set's name, a file or a graph; by default where the run's settings say.
+        graph: a data set's name, a file or a graph; by default the run's own, which its folder holds.
         features: a file of features, or a data set's feature set, for a ``graph`` that is given by name.
-        verify: whether every file of the run is checked against its sum first.
+        verify: whether every file of the run is checked against its checksum first.
     """
-    run = load_run(path, verify=verify)
-    if "task" not in run.config:
-        raise DataError(
-            f"{path}: the run has no settings of a job; it was not made by embed, classify or link"
-        )
-    job = job_from_plain(run.config)
-    data = _graph(job, graph, features, Path(path))
-    model = run.model
-    assert isinstance(model, GraphModel)
-    model.requires_grad_(False)  # it is asked, not trained
-    if model.config["num_nodes"]:
-        data = _in_order(data, run.ids, Path(path))
-    seen, same = _seen_graph(job, data, run)
-    if graph is None and not same:
-        raise DataError(
-            f"{job.graph.source}: is not the graph that {path} was trained on (nodes or edges differ): restore the "
-            "file, or give it as GRAPH to use it as another graph"
-        )
-    ready = to_device(with_features(job, seen, use=_uses_features(job)), dc.replace(job, device="cpu"))
-    _check_features(model, ready, Path(path))
-    model.prepare(ready)
-    joined = simple_adjacency(data.edge_index, int(data.num_nodes or 0))
-    decoder = _decoder(job, run)
-    found = Restored(job, run.results, model, ready, joined, decoder, run.results.get("label_names"), same)
+    run = open_run(path, verify=verify)
+    job = run.settings.but(device="cpu")
+    model = run.model.requires_grad_(False)  # it is asked, not trained
+    given = None if graph is None else _given(job, graph, features)
+    if graph is None and features is not None:
+        raise UsageError("--features belongs to a graph that is given; the run's own has its features")
+    if given is not None and model.options.num_nodes:
+        given = _in_order(given, run.ids, run.path)
+    same = given is None or _is_own(run, given)
+    task = restored_task(run, job) if same else None
+    if task is not None:
+        seen, all_edges = task.data, run.graph.edge_index
+    else:
+        assert given is not None
+        seen = ready_for(job)(given, TASKS[job.task].uses_features(job.objective))
+        _check_features(model, seen, run.path)
+        all_edges = given.edge_index
+    model.prepare(seen)
+    joined = simple_adjacency(all_edges, int(seen.num_nodes or 0))
+    found = Restored(run, job, model, seen, joined, _decoder(run, job, task), same)
     if same:
-        _compare(found, run, Path(path))
+        _compare(found)
     return found
 
 
-def _graph(job: JobSettings, graph: "str | Path | Data | None", features: str | None, run: Path) -> "Data":
-    if graph is None:
-        if features is not None:
-            raise UsageError(
-                "--features belongs to a graph that is given; the run's own has those of its settings"
-            )
-        if not job.graph.source:
-            raise DataError(f"{run}: does not say where its graph came from: give it as GRAPH")
-        return read_graph_of(job)
+def restored_task(run: Run, job: JobSettings) -> Task:
+    """Return the task of a run on its own graph, with the parameters that training left."""
+    stored = run.stored_graph
+    given = {} if stored is None or stored.split is None else {"split": stored.split}
+    task = plan_task(job, run.graph, **given)
+    split, known = getattr(task, "split", None), run.results.get("split")
+    if split is not None and isinstance(known, dict) and split.sha256 != known["sha256"]:
+        raise DataError(
+            f"{job.graph.source}: is not the graph that {run.path} was trained on (its nodes or edges changed): "
+            "restore the file, or give it as GRAPH to use it as another graph"
+        )
+    if task.module is not None:
+        task.module.load_state_dict(run.task_weights)
+        task.module.requires_grad_(False).eval()
+    return task
+
+
+def _given(job: JobSettings, graph: "str | Path | Data", features: str | None) -> "Data":
     if isinstance(graph, (str, Path)):
         return load(graph, directed=job.graph.directed, features=features)
     if features is not None:
@@ -140,8 +155,17 @@ def _graph(job: JobSettings, graph: "str | Path | Data | None", features: str | 
     return data
 
 
+def _is_own(run: Run, given: "Data") -> bool:
+    """Return whether a graph has the run's own nodes and edges (and features, if the run used any)."""
+    stored = run.stored_graph
+    if stored is None:
+        return False
+    parts = {"nodes", "edges"} | ({"features"} if run.model.options.in_features else set())
+    return not parts.intersection(changed_parts(stored.checksums, graph_checksums(given)))
+
+
 def _in_order(data: "Data", ids: list[str], run: Path) -> "Data":
-    """Return ``data`` with its nodes in the order of ``ids``: each has a learned vector, found by its place."""
+    """Return ``data`` with its nodes in the order of ``ids``: each has a learned vector, found by its index."""
     from torch_geometric.data import Data
 
     names = [str(name) for name in data.ids]
@@ -154,8 +178,8 @@ def _in_order(data: "Data", ids: list[str], run: Path) -> "Data":
             f"has {len(names)} nodes, and {strange[0]!r} is in one of the two only: use the same nodes, or a run "
             "with node features"
         )
-    place = {name: number for number, name in enumerate(ids)}
-    moved = torch.tensor([place[name] for name in names])
+    index = {name: number for number, name in enumerate(ids)}
+    moved = torch.tensor([index[name] for name in names])
     order = moved.argsort()
     turned: dict[str, Any] = {key: data[key][order] for key in ("x", "y") if data.get(key) is not None}
     turned["ids"] = [data.ids[i] for i in order.tolist()]
@@ -165,43 +189,21 @@ def _in_order(data: "Data", ids: list[str], run: Path) -> "Data":
     return Data(edge_index=edges, num_nodes=len(ids), **turned)
 
 
-def _seen_graph(job: JobSettings, data: "Data", run: FinishedRun) -> tuple["Data", bool]:
-    """Return the graph that the model is to see, and whether it is the run's own.
-
-    For a link run its own graph is the training graph, drawn again: the sum of the split tells. Another graph is seen
-    with all its edges.
-    """
-    same = [str(name) for name in data.ids] == run.ids
-    if not isinstance(job, LinkJob) or not same:
-        return data, same and data.edge_index.size(1) // _ways(job) == run.results["edges"]
-    try:
-        split = link_split_of(job, data)
-    except DataError:  # too few edges to be the graph of the run
-        return data, False
-    same = split.sha256 == run.results["split"]["sha256"]
-    return (split.training_graph(data), True) if same else (data, False)
-
-
-def _ways(job: JobSettings) -> int:
-    """Return how often an edge is stored."""
-    return 1 if job.graph.directed else 2
-
-
-def _decoder(job: JobSettings, run: FinishedRun) -> LinkDecoder | None:
+def _decoder(run: Run, job: JobSettings, task: Task | None) -> "LinkDecoder | None":
     """Return the decoder of a link run as training left it."""
-    if not isinstance(job, LinkJob):
+    from gyroformer.tasks.link import LinkObjective, LinkPrediction, decoder_of
+
+    if isinstance(task, LinkPrediction):
+        return task.decoder
+    if not isinstance(job.objective, LinkObjective):
         return None
     decoder = decoder_of(job.objective).requires_grad_(False)
-    decoder.load_state_dict({name.removeprefix("decoder."): tensor for name, tensor in run.task.items()})
+    decoder.load_state_dict({name.removeprefix("decoder."): t for name, t in run.task_weights.items()})
     return decoder
 
 
-def _uses_features(job: JobSettings) -> bool:
-    return job.objective.use_features if isinstance(job, EmbedJob) else True
-
-
-def _check_features(model: GraphModel, data: "Data", run: Path) -> None:
-    wanted = int(model.config["in_features"])
+def _check_features(model: "GraphModel", data: "Data", run: Path) -> None:
+    wanted = model.options.in_features
     found = 0 if data.x is None else data.x.size(1)
     if wanted and not found:
         raise DataError(
@@ -209,21 +211,21 @@ def _check_features(model: GraphModel, data: "Data", run: Path) -> None:
         )
     if wanted and wanted != found:
         raise DataError(
-            f"{run}: the model takes {wanted} feature columns (made ready as in training), the graph gives {found}: "
+            f"{run}: the model takes {wanted} feature columns (prepared as in training), the graph gives {found}: "
             "use a graph with the same features"
         )
     if not wanted:
         data.x = None
 
 
-def _compare(found: Restored, run: FinishedRun, path: Path) -> None:
+def _compare(found: Restored) -> None:
     """Say so if the coordinates are not those that the run wrote."""
-    stored = run.embeddings["embedding"]
+    stored = found.run.embeddings["embedding"]
     with torch.no_grad():
         now = found.positions().coordinates().numpy()
-    difference = float(np.abs(now - stored).max(initial=0.0))
+    difference = float(np.abs(now - stored).max(initial=0.0)) if now.shape == stored.shape else np.inf
     if difference > TOLERANCE * float(np.abs(stored).max(initial=1.0)):
         _log.warning(
-            "%s: coordinates differ from those of the run by up to %.2g: the graph's file or the libraries changed",
-            *(path, difference),
+            "%s: coordinates differ from those of the run by up to %.2g: the libraries or the machine changed",
+            *(found.run.path, difference),
         )

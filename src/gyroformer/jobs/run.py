@@ -1,47 +1,33 @@
-"""Run a job from its settings to its results, with or without a folder that keeps them."""
+"""A whole job, from its settings to its results, with or without a folder that keeps them."""
 
 import dataclasses as dc
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from gyroformer.config import as_plain
-from gyroformer.errors import DataError
-from gyroformer.jobs.classify import classify_results, plan_classify
-from gyroformer.jobs.embed import embed_results, plan_embed
-from gyroformer.jobs.link import link_results, plan_link
+from gyroformer.errors import DataError, UsageError
 from gyroformer.jobs.memory import check_memory
-from gyroformer.jobs.plan import Plan, read_graph_of
-from gyroformer.jobs.settings import JobSettings
-from gyroformer.models import GraphModel
+from gyroformer.jobs.plan import Plan, build_model, plan_task
+from gyroformer.options import as_plain
 from gyroformer.report import REPORT, write_run_report
+from gyroformer.runs.files import RESULTS
+from gyroformer.runs.folder import RunFolder, check_folder, plain_job
+from gyroformer.runs.graph import changed_parts, graph_checksums, read_graph, write_graph
+from gyroformer.runs.read import load_graph
+from gyroformer.settings import JobSettings
+from gyroformer.tasks import TASKS
 from gyroformer.train.loop import Listener, fit
 from gyroformer.train.outcome import Outcome
-from gyroformer.train.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from gyroformer.models.base import GraphModel
+
 _log = logging.getLogger(__name__)
-
-
-@dc.dataclass(frozen=True)
-class TaskPart:
-    """What a task adds to the common course of a job: its plan, and its figures at the end."""
-
-    plan: Callable[..., Plan]
-    results: Callable[[Plan, dict[str, float]], dict[str, Any]]
-
-
-TASK_PARTS: dict[str, TaskPart] = {
-    "embed": TaskPart(plan_embed, embed_results),
-    "classify": TaskPart(plan_classify, classify_results),
-    "link": TaskPart(plan_link, link_results),
-}
 
 
 @dc.dataclass(frozen=True)
@@ -49,7 +35,7 @@ class Finished:
     """A job that is done.
 
     Attributes:
-        results: its figures.
+        results: its results.
         plan: the trained model with its graph and task; None if the folder held a finished run.
         outcome: the course of training; None likewise.
     """
@@ -68,9 +54,11 @@ def run_job(
     listen: Listener | None = None,
     ignore_memory: bool = False,
     report: bool = True,
-    **planning: Any,
+    **given: Any,
 ) -> Finished:
     """Do a job.
+
+    The graph is read and the whole job checked before the folder is touched: a mistake leaves nothing behind.
 
     Args:
         job: its settings.
@@ -80,50 +68,78 @@ def run_job(
         listen: called after each epoch.
         ignore_memory: whether to start even if the memory is estimated not to suffice.
         report: whether to write ``report.html`` into ``out``: 5 MB, too much for each of many runs.
-        planning: further arguments of the task's plan.
+        given: what the task takes from Python beside the graph, for instance a split.
     """
     if out is None:
-        plan = _planned(job, data, ignore_memory, planning)
-        outcome = fit(plan.model, plan.task, job.training, listen=listen)
-        return Finished(_results(plan, outcome), plan, outcome)
-    with RunFolder(out) as run:
-        run.begin(as_plain(job), resume=resume)
-        if run.finished:
+        alone = _planned(job, load_graph(job.graph) if data is None else data, ignore_memory, given)
+        outcome = fit(alone.model, alone.task, job.training, listen=listen)
+        return Finished(_results(alone, outcome), alone, outcome)
+    folder, settings = Path(out), as_plain(job)
+    begun = check_folder(folder, plain_job(settings), resume=resume) is not None
+    plan: Plan | None = None
+    if not (folder / RESULTS).exists():
+        graph = _graph_of(job, data, folder if begun else None)
+        plan = _planned(job, graph, ignore_memory, given)
+    with RunFolder(folder) as run:
+        run.begin(settings, resume=resume)
+        if plan is None or run.finished:
             _log.warning("%s: this run is finished; its results are given again", run.path)
             return Finished(run.results())
-        plan = _planned(job, data, ignore_memory, planning)
+        if not begun:
+            uses = TASKS[job.task].uses_features(job.objective)
+            write_graph(run.path, plan.graph, options=job.graph, features=uses, split=given.get("split"))
         outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen)
         results = _results(plan, outcome)
         arrays = embedding_arrays(plan.model, plan.data)
-        run.finish(plan.model, outcome, results, arrays, plan.data.ids)
+        run.finish(
+            plan.model, results, arrays, plan.data.ids, seconds=outcome.seconds, compiled=outcome.compiled
+        )
         if report:
-            _write_report(run.path, plan.data)
+            _write_report(run.path)
         return Finished(results, plan, outcome)
 
 
-def _write_report(folder: Path, data: "Data") -> None:
+def _graph_of(job: JobSettings, data: "Data | None", begun: Path | None) -> "Data":
+    """Return the graph of the job; a run that was begun goes on with its own graph or not at all."""
+    stored = None if begun is None else read_graph(begun)
+    if stored is None:
+        return load_graph(job.graph) if data is None else data
+    if data is None and job.graph.source and not Path(job.graph.source).exists():
+        return stored.data  # a data set, or a file that has gone
+    now = load_graph(job.graph) if data is None else data
+    changed = changed_parts(stored.checksums, graph_checksums(now))
+    if changed:
+        raise UsageError(
+            f"{begun}: was begun on another graph than {job.graph.source or 'this one'} is now (changed: "
+            f"{', '.join(changed)}); restore the file, or choose another --out"
+        )
+    return now
+
+
+def _write_report(folder: Path) -> None:
     """Write the page of a finished run; where that fails the results are there all the same."""
     try:
-        write_run_report(folder, data)
+        write_run_report(folder)
     except DataError as error:
         _log.warning("%s; to try again: gyroformer report %s --out %s", error, folder, folder / REPORT)
 
 
-def _planned(job: JobSettings, data: "Data | None", ignore_memory: bool, planning: dict[str, Any]) -> Plan:
-    data = read_graph_of(job) if data is None else data
-    plan = TASK_PARTS[job.task].plan(job, data, **planning)
-    for note in plan.notes:
+def _planned(job: JobSettings, graph: "Data", ignore_memory: bool, given: dict[str, Any]) -> Plan:
+    task = plan_task(job, graph, **given)
+    for note in task.notes:
         _log.warning(note)
     if not ignore_memory:
-        check_memory(plan)
-    return plan
+        check_memory(job, task)
+    model = build_model(job, task)
+    model.prepare(task.data)
+    return Plan(job, graph, task, model)
 
 
 def _results(plan: Plan, outcome: Outcome) -> dict[str, Any]:
-    """Return the figures that every task gives, and its own."""
+    """Return the results that every task gives, and its own."""
     job, model = plan.job, plan.model
     with torch.no_grad():
-        own = TASK_PARTS[job.task].results(plan, outcome.metrics)
+        own = plan.task.results(model, outcome.metrics)
     return {
         **own,
         "task": job.task,
@@ -143,8 +159,8 @@ def _results(plan: Plan, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def embedding_arrays(model: GraphModel, data: "Data") -> dict[str, np.ndarray]:
-    """Return what ``embeddings.npz`` holds of the nodes: coordinates and, of a model with classes, scores."""
+def embedding_arrays(model: "GraphModel", data: "Data") -> dict[str, np.ndarray]:
+    """Return what ``embeddings.npz`` holds of the nodes: tangent vectors at the origin and, with classes, scores."""
     with torch.no_grad():
         arrays = {"embedding": model.positions(data).coordinates().cpu().numpy()}
         curvatures = model.curvatures

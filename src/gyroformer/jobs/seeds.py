@@ -1,6 +1,5 @@
-"""The same job with several seeds, and what its figures say together."""
+"""The same job with several seeds, and what its results say together."""
 
-import dataclasses as dc
 import json
 import math
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gyroformer.durable import write_durably
 from gyroformer.jobs.run import Finished, run_job
-from gyroformer.jobs.settings import JobSettings
+from gyroformer.settings import JobSettings
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -30,13 +29,13 @@ def run_seeds(
     """Run ``job`` with ``seeds`` consecutive seeds, each in a folder of its own under ``out``.
 
     Returns:
-        ``runs``: the results of each; and for every figure its ``mean`` and the half width of its 95 %
+        ``runs``: the results of each; and for every metric its ``mean`` and the half width of its 95 %
         ``interval``. They are written to ``seeds.json`` too, the runs that are done as they come.
     """
     runs: list[dict[str, Any]] = []
     for seed in range(job.seed, job.seed + seeds):
         one: Finished = run_job(
-            dc.replace(job, seed=seed),
+            job.but(seed=seed),
             data=data,
             out=out / f"seed-{seed}",
             resume=resume,
@@ -51,13 +50,13 @@ def run_seeds(
 
 
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the runs with the mean and the 95 % interval of each figure that is a number in all of them."""
-    figures = [
+    """Return the runs with the mean and the 95 % interval of each metric that is a number in all of them."""
+    metrics = [
         key
         for key, value in runs[0].items()
         if isinstance(value, float) and all(isinstance(run.get(key), float) for run in runs)
     ]
-    spread = {key: interval([run[key] for run in runs]) for key in figures}
+    spread = {key: interval([run[key] for run in runs]) for key in metrics}
     return {
         "runs": runs,
         "mean": {key: mean for key, (mean, _) in spread.items()},

@@ -18,7 +18,7 @@ from gyroformer.options import FromOptions, from_plain
 from gyroformer.options.constructor import options_taken
 
 #: version of the folder's layout; a reader refuses newer ones
-FORMAT = 1
+FORMAT = 2
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 #: prefix of tensors that belong to what the model was trained for (a decoder), not to the model
 TASK = "task."
@@ -110,10 +110,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Return the contents of ``config.json`` after checking them."""
     path = folder / CONFIG
     try:
-        about = json.loads(path.read_text())
+        about = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"{folder}: no saved model here ({CONFIG} is missing)") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CorruptFileError(f"{path}: cannot be read ({error}); save the model again") from None
     if isinstance(about, dict) and "job" in about and "sha256" not in about:
         raise DataError(
@@ -127,9 +127,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     ]
     if wrong:
         raise CorruptFileError(f"{path}: {wrong[0]!r} is missing or of a wrong kind; save the model again")
-    if about["format"] > FORMAT:
+    if not 1 <= about["format"] <= FORMAT:
         raise CorruptFileError(
-            f"{path}: format {about['format']} is newer than this version reads ({FORMAT}); update gyroformer"
+            f"{path}: format {about['format']} is none that this version reads (1 to {FORMAT}); update gyroformer"
         )
     return about
 

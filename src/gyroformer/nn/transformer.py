@@ -264,10 +264,17 @@ class FlatTransformer(Encoder):
 
 def initial_curvatures(curvature: InitialCurvature, layers: int, heads: int) -> list[list[float]]:
     """Return the initial curvatures as ``layers`` lists of ``heads`` numbers."""
-    try:
-        values = torch.tensor(curvature, dtype=torch.float64).expand(layers, heads)
-    except (RuntimeError, ValueError, TypeError):
+    if isinstance(curvature, (int, float)):
+        return [[float(curvature)] * heads] * layers
+    nested = [k for k in curvature if not isinstance(k, (int, float))]
+    rows = (
+        [list(row) for row in nested] if nested else [[k for k in curvature if isinstance(k, (int, float))]]
+    )
+    rows = rows * layers if len(rows) == 1 else rows
+    rows = [row * heads if len(row) == 1 else row for row in rows]
+    mixed = nested and len(nested) < len(curvature)
+    if mixed or len(rows) != layers or any(len(row) != heads for row in rows):
         raise UsageError(
             f"curvature must be a number, {heads} numbers or {layers} lists of {heads}; got {curvature!r}"
-        ) from None
-    return values.tolist()
+        )
+    return rows

@@ -63,7 +63,7 @@ def checked(hint: Any, value: Any, name: str, limits: Range = ANY) -> Any:
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Raise if ``value`` is none of ``choices``."""
-    checked(Literal[tuple(choices)], value, name)  # type: ignore[valid-type]
+    checked(Literal[tuple(choices)], value, name)
 
 
 def from_text(hint: Any, text: str, name: str, limits: Range = ANY) -> Any:

@@ -36,14 +36,13 @@ def takes(
     kind: Callable[Arguments, Kind],
 ) -> Callable[[Callable[[Made, Kind], None]], Callable[Concatenate[Made, Arguments], None]]:
     """Make ``__init__(self, options)`` take the fields of ``kind`` as arguments, or ready options as the only one."""
-    assert isinstance(kind, type)
-    assert issubclass(kind, Options)
-    known = [one.name for one in options_of(kind)]
+    taken: Any = kind
+    known = [one.name for one in options_of(taken)]
 
     def decorate(init: Callable[[Made, Kind], None]) -> Callable[Concatenate[Made, Arguments], None]:
         @functools.wraps(init)
-        def build(self: Made, *args: Any, **keywords: Any) -> None:
-            if len(args) == 1 and not keywords and isinstance(args[0], kind):
+        def build(self: Any, *args: Any, **keywords: Any) -> None:
+            if len(args) == 1 and not keywords and isinstance(args[0], taken):
                 init(self, args[0])
                 return
             strange = next((key for key in keywords if key not in known), None)
@@ -51,15 +50,15 @@ def takes(
                 raise TypeError(
                     f"{type(self).__name__}() has no option {strange!r}{did_you_mean(strange, known)}"
                 )
-            init(self, kind(*args, **keywords))
+            init(self, taken(*args, **keywords))
 
         own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        build.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [own, *inspect.signature(kind).parameters.values()], return_annotation=None
-        )
-        build.__doc__ = arguments_text(kind)
-        build.__options__ = kind  # type: ignore[attr-defined]
-        return build
+        parameters = [own, *inspect.signature(taken).parameters.values()]
+        made: Any = build
+        made.__signature__ = inspect.Signature(parameters, return_annotation=None)
+        made.__doc__ = arguments_text(taken)
+        made.__options__ = taken
+        return made
 
     return decorate
 

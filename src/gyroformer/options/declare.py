@@ -8,8 +8,8 @@ recipes, command-line flags, the estimators' parameters and the tables of the do
 """
 
 import dataclasses as dc
-import functools
 import typing
+from collections.abc import Iterator
 from typing import Any, Self, TypeVar, dataclass_transform
 
 from gyroformer.options.check import ANY, Range, checked
@@ -95,16 +95,22 @@ class Options:
         return dc.replace(self, **changes)  # type: ignore[type-var]
 
 
-@functools.cache
+_declared: dict[type[Options], tuple[Option, ...]] = {}
+
+
 def options_of(kind: type[Options]) -> tuple[Option, ...]:
     """Return what a class of options declares, in the order of its fields."""
+    if kind not in _declared:
+        _declared[kind] = tuple(_read(kind))
+    return _declared[kind]
+
+
+def _read(kind: type[Options]) -> Iterator[Option]:
     hints = typing.get_type_hints(kind)
-    found = []
     for field in dc.fields(kind):  # type: ignore[arg-type]
         default = field.default if field.default_factory is dc.MISSING else field.default_factory()
         help, limits, flag = _declaration(kind, field.name)
-        found.append(Option(field.name, hints[field.name], default, help, limits, flag))
-    return tuple(found)
+        yield Option(field.name, hints[field.name], default, help, limits, flag)
 
 
 def _declaration(kind: type[Options], name: str) -> tuple[str, Range, str | None]:

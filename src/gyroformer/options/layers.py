@@ -148,7 +148,7 @@ class LogitsOptions(CurvatureOptions, SizeOptions):
     """Class scores of points."""
 
     classes: int = option("number of classes", at_least=1, kw_only=False)
-    curvature: InitialCurvature | None = option(
+    curvature: InitialCurvature | None = option(  # type: ignore[assignment]
         "initial curvature, one for all heads or one for each; none if every call brings its own",
         default=0.0,
         at_least=-MAX_CURVATURE,

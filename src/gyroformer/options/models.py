@@ -175,7 +175,7 @@ class HGCNOptions(HyperbolicOptions, ActiveOptions):
 class HGNNOptions(HyperbolicOptions, ActiveOptions):
     """HGNN."""
 
-    activation: ShrinkingName = option(  # type: ignore[assignment]
+    activation: ShrinkingName = option(
         "activation of the ball's coordinates; sigmoid, and the published SELU, would lead out of the ball",
         default="elu",
     )

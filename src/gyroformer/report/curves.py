@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from gyroformer.report.colours import DASHES, INK, SPACES, Spec, axis, base_layout, run_colour
-from gyroformer.report.names import MAIN_FIGURES, figure_name
+from gyroformer.report.names import MAIN_METRICS
 from gyroformer.report.record import RunRecord
+from gyroformer.tasks.task import metric_title
 
 #: epochs that a curve shows at most
 CURVE_ROWS = 2_000
@@ -57,7 +58,7 @@ def main_metric(runs: Sequence[RunRecord]) -> str | None:
         for run in runs
     ]
     shared = set.intersection(*found) or set.union(*found)
-    known = [key for key in MAIN_FIGURES if key in shared]
+    known = [key for key in MAIN_METRICS if key in shared]
     return next(iter((*known, *sorted(shared))), None)
 
 
@@ -66,7 +67,7 @@ def metric_chart(runs: Sequence[RunRecord], metric: str) -> Spec:
     traces: list[Spec] = []
     for place, run in enumerate(runs):
         epochs, values = _evaluated(run, metric)
-        title = run.name if len(runs) > 1 else figure_name(metric)
+        title = run.name if len(runs) > 1 else metric_title(metric)
         traces.append(_line(epochs, values, title, run_colour(place), markers=len(epochs) <= 60))
         best = run.results.get("best_epoch")
         if best in epochs and best != epochs[-1]:
@@ -81,7 +82,7 @@ def metric_chart(runs: Sequence[RunRecord], metric: str) -> Spec:
                     "hovertemplate": "state kept: epoch %{x}, %{y:.2f}<extra></extra>",
                 }
             )
-    return {"data": traces, "layout": _layout(figure_name(metric), legend=len(traces) > 1)}
+    return {"data": traces, "layout": _layout(metric_title(metric), legend=len(traces) > 1)}
 
 
 def curvature_chart(runs: Sequence[RunRecord]) -> Spec | None:

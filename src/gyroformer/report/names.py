@@ -1,42 +1,33 @@
-"""How figures, models and numbers are called on a page."""
+"""How tasks, models and numbers are called on a page."""
 
 from collections.abc import Sequence
 from typing import Any
 
-#: figures in the order of their importance: the first that a run has is the one that counts
-MAIN_FIGURES = {
-    "map": "mAP",
-    "test_f1": "test F1",
-    "test_auc": "test AUC",
-    "test_ap": "test AP",
-    "val_f1": "validation F1",
-    "val_auc": "validation AUC",
-    "val_ap": "validation AP",
-    "test_accuracy": "test accuracy",
-    "test_macro_f1": "test macro-F1",
-    "val_loss": "validation loss",
-}
+from gyroformer.tasks import TASKS
+
+#: metrics in the order of their importance: the first that a run has is the one that counts
+MAIN_METRICS = [key for task in TASKS.values() for key in task.shown]
 #: size of a curvature from which three decimals say enough
 PLAIN_CURVATURE = 0.01
-#: results that are numbers but no figures of merit
+#: results that are numbers but no metrics
 BOOKKEEPING = frozenset(("nodes", "edges", "parameters", "seed", "epochs", "best_epoch", "seconds"))
 MODELS = {"fpst": "FPS-T", "tokengt": "TokenGT (flat twin)"}
 
 
-def figure_name(key: str) -> str:
-    """Return what a figure is called."""
-    return MAIN_FIGURES.get(key, key.replace("_", " "))
+def task_title(name: str) -> str:
+    """Return what a task is called."""
+    return TASKS[name].title if name in TASKS else name
 
 
-def figures_of(results: dict[str, Any]) -> dict[str, float]:
-    """Return a run's figures of merit, the one that counts first."""
+def metrics_of(results: dict[str, Any]) -> dict[str, float]:
+    """Return a run's metrics, the one that counts first."""
     found = {
         key: value
         for key, value in results.items()
         if isinstance(value, float) and not isinstance(value, bool) and key not in BOOKKEEPING
     }
-    known = [key for key in MAIN_FIGURES if key in found]
-    return {key: found[key] for key in (*known, *(key for key in found if key not in MAIN_FIGURES))}
+    known = [key for key in MAIN_METRICS if key in found]
+    return {key: found[key] for key in (*known, *(key for key in found if key not in MAIN_METRICS))}
 
 
 def number(value: object, digits: int = 2) -> str:

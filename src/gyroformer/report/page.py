@@ -6,7 +6,6 @@ opened from a disk, sent and kept.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import gyroformer
 from gyroformer.durable import make_folder, write_durably
@@ -22,12 +21,9 @@ from gyroformer.report.curves import (
 )
 from gyroformer.report.embedding_chart import caption, colour_line, head_chart, select
 from gyroformer.report.markup import comparison, data_script, nested_table, text
-from gyroformer.report.names import figure_name, model_name, signed
+from gyroformer.report.names import model_name, signed, task_title
 from gyroformer.report.record import RunRecord, read_run, run_folders, run_names
 from gyroformer.report.tables import comparison_rows, differing_settings, environment, headline
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
 
 REPORT = "report.html"
 #: heads of a run, and runs of a page, whose points are drawn
@@ -47,16 +43,12 @@ def write_report(runs: Sequence[Path], target: Path) -> Path:
     return _write([read_run(folder, name) for folder, name in zip(folders, names, strict=True)], target)
 
 
-def write_run_report(folder: Path, data: "Data | None" = None) -> Path:
+def write_run_report(folder: Path) -> Path:
     """Write ``report.html`` into the folder of a finished run.
 
-    It is made from the other files, so the manifest has no sum of it.
-
-    Args:
-        folder: the run folder.
-        data: the graph, if it need not be read again.
+    It is made from the other files, so the manifest has no checksum of it.
     """
-    return _write([read_run(folder, folder.resolve().name, data)], folder / REPORT)
+    return _write([read_run(folder, folder.resolve().name)], folder / REPORT)
 
 
 def _write(runs: list[RunRecord], target: Path) -> Path:
@@ -110,10 +102,9 @@ def page(runs: Sequence[RunRecord]) -> str:
 
 def _title(runs: Sequence[RunRecord]) -> str:
     graphs = list(dict.fromkeys(str(run.results.get("graph")) for run in runs))
-    task = {"embed": "embedding", "classify": "node classification", "link": "link prediction"}
     tasks = list(dict.fromkeys(str(run.results.get("task")) for run in runs))
     of = Path(graphs[0]).name if len(graphs) == 1 else f"{len(graphs)} graphs"
-    what = task.get(tasks[0], tasks[0]) if len(tasks) == 1 else "several tasks"
+    what = task_title(tasks[0]) if len(tasks) == 1 else "several tasks"
     who = model_name(runs[0].results.get("model")) if len(runs) == 1 else f"{len(runs)} runs"
     return f"{of}: {what}, {who}"
 
@@ -147,7 +138,7 @@ def _curves(runs: Sequence[RunRecord], plots: dict[str, Spec]) -> str:
     metric = main_metric(runs)
     if metric is not None:
         plots["metric"] = metric_chart(runs, metric)
-        parts.append(_figure("metric", figure_name(metric)))
+        parts.append(_figure("metric", metric_title(metric)))
     curvature = curvature_chart(runs)
     shown = f'<div class="grid">{"".join(parts)}</div>'
     if curvature is None:
@@ -177,7 +168,7 @@ def _run(run: RunRecord, place: int, plots: dict[str, Spec], *, alone: bool) -> 
         f'<section class="run" style="--run:{run_colour(place)}">{head}'
         f"<details{' open' if alone else ''}><summary>Settings</summary>"
         f'<div class="columns">{settings}</div></details>'
-        f"<details><summary>Environment and sums</summary>{made}</details></section>"
+        f"<details><summary>Environment and checksums</summary>{made}</details></section>"
     )
 
 

@@ -1,22 +1,36 @@
-"""What a page needs to know of a run, read from its folder."""
+"""What a page shows of a run, from the one reader of run folders."""
 
 import dataclasses as dc
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gyroformer.errors import CorruptFileError, DataError, UsageError
+from gyroformer.errors import DataError, UsageError
+from gyroformer.graphs.adjacency import simple_adjacency
 from gyroformer.models.pretrained import CONFIG
-from gyroformer.report.run_graph import RunGraph, graph_of_run
-from gyroformer.train.finished import EMBEDDINGS, MANIFEST, METRICS, RESULTS, read_json, verify_run
+from gyroformer.runs.files import RESULTS
+from gyroformer.runs.read import Row, Run, open_run
 
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
+Array = np.ndarray[Any, Any]
 
-Row = dict[str, Any]
+
+@dc.dataclass(frozen=True, slots=True)
+class RunGraph:
+    """What can be shown of a graph.
+
+    Attributes:
+        edges: each edge once, ``(2, E)``; None if the graph is not to be had.
+        degree: number of neighbours of each node; None likewise.
+        labels: class of each node; None if there are none.
+        missing: why there are no edges, as a sentence; empty if there are.
+    """
+
+    edges: Array | None = None
+    degree: Array | None = None
+    labels: Array | None = None
+    missing: str = ""
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -26,16 +40,16 @@ class RunRecord:
     Attributes:
         name: what the page calls it; different for different runs of a page.
         path: its folder.
-        results: its figures.
+        results: its results.
         job: its settings, nested.
         model: the model's own arguments.
-        manifest: environment and sums.
+        manifest: environment and checksums.
         rows: one for each epoch.
         ids: the nodes' ids as text.
         embedding: tangent vectors at the origin of each head, ``(N, heads, d)``.
         curvature: one for each head; zeros for a model that has none.
         predicted: the most probable class of each node; None for a model without classes.
-        graph: edges and labels, if they could be read again.
+        graph: edges and labels, if they are to be had.
     """
 
     name: str
@@ -46,9 +60,9 @@ class RunRecord:
     manifest: dict[str, Any]
     rows: list[Row]
     ids: list[str]
-    embedding: "np.ndarray[Any, Any]"
-    curvature: "np.ndarray[Any, Any]"
-    predicted: "np.ndarray[Any, Any] | None"
+    embedding: Array
+    curvature: Array
+    predicted: Array | None
     graph: RunGraph
 
 
@@ -81,45 +95,42 @@ def run_names(folders: Sequence[Path]) -> list[str]:
     raise UsageError("the same run was named twice")
 
 
-def read_run(folder: Path, name: str, data: "Data | None" = None) -> RunRecord:
-    """Return the finished run in ``folder``, its files checked against their sums.
-
-    Args:
-        folder: the run folder.
-        name: what to call it.
-        data: its graph, if it need not be read again.
-    """
-    if not (folder / CONFIG).exists():
-        raise UsageError(f"{folder}: holds no run; give the folder of a run (see runs/)")
-    verify_run(folder)
-    about = read_json(folder / CONFIG)
-    with np.load(folder / EMBEDDINGS, allow_pickle=False) as arrays:
-        stored = {key: arrays[key] for key in arrays.files}
-    if "embedding" not in stored or stored["embedding"].ndim != 3:
-        raise DataError(f"{folder / EMBEDDINGS}: has no array 'embedding' of the shape (nodes, heads, width)")
-    ids, embedding = stored["ids"].tolist(), stored["embedding"].astype(np.float64)
-    curvature = stored.get("curvature", np.zeros(0)).astype(np.float64)
+def read_run(folder: Path, name: str) -> RunRecord:
+    """Return what a page shows of the finished run in ``folder``, called ``name``; its checksums are verified."""
+    run = open_run(folder)
+    arrays = run.embeddings
+    embedding = arrays["embedding"].astype(np.float64)
+    curvature = arrays.get("curvature", np.zeros(0)).astype(np.float64)
     if curvature.shape != (embedding.shape[1],):  # a model without curvatures: its space is flat
         curvature = np.zeros(embedding.shape[1])
-    job = about.get("job", {})
     return RunRecord(
         name=name,
         path=folder,
-        results=read_json(folder / RESULTS),
-        job=job,
-        model=about.get("config", {}),
-        manifest=read_json(folder / MANIFEST),
-        rows=_read_rows(folder / METRICS),
-        ids=ids,
+        results=run.results,
+        job=run.config.get("job", {}),
+        model=run.config.get("config", {}),
+        manifest=run.manifest,
+        rows=run.history,
+        ids=run.ids,
         embedding=embedding,
         curvature=curvature,
-        predicted=stored["probability"].argmax(-1) if "probability" in stored else None,
-        graph=graph_of_run(job.get("graph", {}), ids, data),
+        predicted=arrays["probability"].argmax(-1) if "probability" in arrays else None,
+        graph=graph_of(run),
     )
 
 
-def _read_rows(path: Path) -> list[Row]:
+def graph_of(run: Run) -> RunGraph:
+    """Return the graph of a run, or the reason why it cannot be shown."""
     try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as error:
-        raise CorruptFileError(f"{path}: cannot be read ({error})") from None
+        data = run.graph
+    except (DataError, UsageError) as error:
+        return RunGraph(missing=f"The graph could not be read again: {error}.")
+    nodes = len(run.ids)
+    adjacency = simple_adjacency(data.edge_index, nodes)
+    source = np.repeat(np.arange(nodes), np.diff(adjacency.indptr))
+    once = source < adjacency.indices
+    return RunGraph(
+        edges=np.stack([source[once], adjacency.indices[once]]).astype(np.int64),
+        degree=np.diff(adjacency.indptr).astype(np.int64),
+        labels=None if data.y is None else data.y.cpu().numpy(),
+    )

@@ -8,14 +8,14 @@ from gyroformer.report.markup import plain_value, text
 from gyroformer.report.names import (
     curvature_line,
     duration,
-    figure_name,
-    figures_of,
+    metrics_of,
     model_name,
     number,
     signed,
     split_line,
 )
 from gyroformer.report.record import RunRecord
+from gyroformer.tasks.task import metric_title
 
 
 def leak_mark(run: RunRecord) -> str:
@@ -30,9 +30,9 @@ def leak_mark(run: RunRecord) -> str:
 def headline(run: RunRecord) -> str:
     """Return a run's figures as cards."""
     results = run.results
-    figures = figures_of(results)
+    figures = metrics_of(results)
     cards = [
-        _card(figure_name(key), text(number(value)), main=place == 0)
+        _card(metric_title(key), text(number(value)), main=place == 0)
         for place, (key, value) in enumerate(figures.items())
     ]
     cards.append(_card("curvatures", _curvature_chips(results.get("curvatures") or [])))
@@ -86,7 +86,7 @@ def _size(results: Mapping[str, Any]) -> str:
 def comparison_rows(runs: Sequence[RunRecord]) -> list[tuple[str, list[str]]]:
     """Return what runs are compared by; the best of a figure that all have is set in bold."""
     rows = []
-    every = [figures_of(run.results) for run in runs]
+    every = [metrics_of(run.results) for run in runs]
     for key in dict.fromkeys(key for figures in every for key in figures):
         cells = [text(number(figures.get(key))) for figures in every]
         present = [figures[key] for figures in every if key in figures]
@@ -97,7 +97,7 @@ def comparison_rows(runs: Sequence[RunRecord]) -> list[tuple[str, list[str]]]:
                 f"<strong>{cell}</strong>" if figures[key] == best else cell
                 for cell, figures in zip(cells, every, strict=True)
             ]
-        rows.append((figure_name(key), cells))
+        rows.append((metric_title(key), cells))
     results = [run.results for run in runs]
     rows += [
         ("model", [text(model_name(found.get("model"))) for found in results]),

@@ -5,6 +5,8 @@ from gyroformer.tasks.embed import Reconstruction
 from gyroformer.tasks.link import LinkPrediction
 from gyroformer.tasks.task import Task
 
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Reconstruction, NodeClassification, LinkPrediction)}
+TASKS: dict[str, type[Task]] = {
+    task.name: task for task in (Reconstruction, NodeClassification, LinkPrediction)
+}
 
 __all__ = ["TASKS", "LinkPrediction", "NodeClassification", "Reconstruction", "Task"]

@@ -48,8 +48,13 @@ class NodeClassification(Task):
 
     name = "classify"
     title = "node classification"
+    help = """Classify nodes: train on some, choose the best epoch on others, print the F1 on the rest.
+
+    Example: gyroformer classify cora --seeds 10
+    """
+    graph_flags = ("features", "labels", "directed")
     Objective = ClassifyObjective
-    shown = {"test_f1": "test F1", "val_f1": "validation F1"}
+    shown = ("test_f1", "val_f1")
 
     def __init__(self, data: "Data", split: "Split", *, balanced: bool = False) -> None:
         self.data, self.split = data, split
@@ -121,13 +126,17 @@ def split_of(graph: "Data", objective: ClassifyObjective, seed: int) -> "Split":
     """Return the split that the objective names; unless it says which, ``seed`` chooses the draw."""
     from gyroformer.data.splits import SPLITS, make_split
 
-    options = {"stratified": objective.stratified}
+    stratified = objective.stratified
     first = make_split(
-        graph, objective.split, seed=objective.split_seed, index=objective.split_index, **options
+        graph,
+        objective.split,
+        seed=objective.split_seed,
+        index=objective.split_index,
+        stratified=stratified,
     )
     takes = SPLITS[first.name].takes
     if takes == "seed" and objective.split_seed is None and first.name != "legacy":
-        return make_split(graph, first.name, seed=seed, **options)
+        return make_split(graph, first.name, seed=seed, stratified=stratified)
     if takes == "index" and objective.split_index is None:
         return make_split(graph, first.name, index=seed % STORED_SPLITS)
     return first

@@ -12,8 +12,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from gyroformer.options import check_choice
 from gyroformer.errors import UsageError
+from gyroformer.options import check_choice
 
 DecoderKind = Literal["fermi-dirac", "distance"]
 DECODERS: tuple[DecoderKind, ...] = ("fermi-dirac", "distance")

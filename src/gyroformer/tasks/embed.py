@@ -66,8 +66,14 @@ class Reconstruction(Task):
 
     name = "embed"
     title = "embedding"
+    help = """Embed a graph: train a model to reconstruct it, write the embeddings, print the mAP.
+
+    mAP is the mean average precision, in percent, with which the nearest nodes are the neighbours.
+
+    Example: gyroformer embed web-edu --dim 16 --heads 2 --out runs/web-edu
+    """
     Objective = EmbedObjective
-    shown = {"map": "mAP"}
+    shown = ("map",)
 
     def __init__(
         self,

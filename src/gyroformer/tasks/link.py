@@ -74,15 +74,14 @@ class LinkPrediction(Task):
 
     name = "link"
     title = "link prediction"
+    help = """Predict links: hold out edges, train on the others, print how well the held-out ones are found.
+
+    AUC, average precision and Hits@K are in percent, against as many pairs that are no edge of the graph.
+
+    Example: gyroformer link cora --seeds 10
+    """
     Objective = LinkObjective
-    shown = {
-        "test_auc": "test AUC",
-        "test_ap": "test AP",
-        "test_hits@10": "test Hits@10",
-        "test_hits@50": "test Hits@50",
-        "test_hits@100": "test Hits@100",
-        "val_auc": "validation AUC",
-    }
+    shown = ("test_auc", "test_ap", "test_hits@10", "test_hits@50", "test_hits@100", "val_auc")
 
     def __init__(self, data: "Data", split: "LinkSplit", decoder: "LinkDecoder | None" = None) -> None:
         from torch import nn
@@ -128,9 +127,7 @@ class LinkPrediction(Task):
 
     def loss(self, model: "GraphModel") -> "Tensor":
         """Return the mean cross-entropy of the training edges plus that of as many drawn non-edges."""
-        return self._entropy(
-            model.positions(self.data), self.edges, self.non_edges.draw(self.edges.size(1))
-        )
+        return self._entropy(model.positions(self.data), self.edges, self.non_edges.draw(self.edges.size(1)))
 
     def evaluate(self, model: "GraphModel") -> dict[str, float]:
         """Return AUC and average precision in percent, and cross-entropy, on the validation pairs."""

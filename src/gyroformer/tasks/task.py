@@ -44,10 +44,14 @@ class Task(ABC):
     name: ClassVar[str]
     #: a noun, for titles
     title: ClassVar[str]
+    #: what ``gyroformer NAME --help`` says, with an example
+    help: ClassVar[str]
+    #: which options of the graph (``gyroformer.settings.GraphOptions``) its command has
+    graph_flags: ClassVar[tuple[str, ...]] = ("features",)
     #: its options
     Objective: ClassVar[type[Options]]
-    #: results that are printed, key to title, the one that counts first; the others' keys are their titles
-    shown: ClassVar[Mapping[str, str]]
+    #: keys of the results that are printed, the one that counts first
+    shown: ClassVar[tuple[str, ...]]
 
     #: the graph that the model sees, on the model's device
     data: "Data"
@@ -96,3 +100,13 @@ class Task(ABC):
     def implied(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return settings that follow from others, nested like a job's; those given by the user go before them."""
         return {}
+
+
+#: words of metrics' keys that are not written as they are
+_WORDS = {"map": "mAP", "f1": "F1", "auc": "AUC", "ap": "AP", "val": "validation"}
+
+
+def metric_title(key: str) -> str:
+    """Return what a metric is called, e.g. ``"validation F1"`` for ``"val_f1"``."""
+    words = [_WORDS.get(word, word.replace("hits@", "Hits@")) for word in key.split("_")]
+    return " ".join(words)

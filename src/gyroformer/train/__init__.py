@@ -1,18 +1,7 @@
-"""The training loop, and the folder that makes a run survive a crash."""
+"""The training loop."""
 
-from gyroformer.train.finished import FinishedRun, load_run, verify_run
+from gyroformer.options.training import TrainOptions
 from gyroformer.train.loop import fit
 from gyroformer.train.outcome import Outcome, Progress
-from gyroformer.train.run_folder import RunFolder
-from gyroformer.train.settings import TrainSettings
 
-__all__ = [
-    "FinishedRun",
-    "Outcome",
-    "Progress",
-    "RunFolder",
-    "TrainSettings",
-    "fit",
-    "load_run",
-    "verify_run",
-]
+__all__ = ["Outcome", "Progress", "TrainOptions", "fit"]

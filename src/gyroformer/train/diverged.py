@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.train.learner import Learner
 
 
@@ -168,7 +169,7 @@ def _bad_gradient(learner: Learner, executed: list[str]) -> Culprit:
             return Culprit("the gradient", name, row=row)
     norms = {name: float(p.grad.norm()) for name, p in learner.parameters.items() if p.grad is not None}
     if not norms:
-        return Culprit("a figure", f"the task {learner.task.name!r}, every module's output being finite")
+        return Culprit("a metric", f"the task {learner.task.name!r}, every module's output being finite")
     return Culprit("the gradient (finite, but its norm overflows)", max(norms, key=lambda name: norms[name]))
 
 
@@ -176,15 +177,16 @@ def _with_curvature(learner: Learner, culprit: Culprit) -> Culprit:
     """Return ``culprit`` with the curvature of its head, or the curvatures of its layer."""
     path = culprit.name.removeprefix("model.").split(".")
     best: tuple[int, list[float]] = (0, [])
-    for name, parameter in learner.model.named_parameters():
-        if name.endswith("curvature"):
+    for name, module in learner.model.named_modules():
+        if isinstance(module, HeadCurvature):
             shared = 0
             for ours, theirs in zip(path, name.split("."), strict=False):
                 if ours != theirs:
                     break
                 shared += 1
             if shared > best[0]:
-                best = (shared, parameter.detach().flatten().tolist())
+                # what the module gives, not its parameter: that may be the argument of a softplus
+                best = (shared, module().detach().flatten().tolist())
     values = best[1]
     if not values:
         return culprit

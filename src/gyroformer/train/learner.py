@@ -8,26 +8,25 @@ from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
 from gyroformer.errors import CorruptFileError, UsageError
+from gyroformer.options.training import TrainOptions
+from gyroformer.runs.checkpoint import State
 from gyroformer.tasks.task import Task
-from gyroformer.train.settings import TrainSettings
 
-State = dict[str, Tensor]
-
-#: what the rates are multiplied with, once, after a step that was not finite
+#: what the learning rates are multiplied by, once, after a step that was not finite
 LOWERING = 0.1
 
 
 class Learner:
     """A model, the task's own parameters, and their optimizer.
 
-    Adam with two groups: names that end in ``curvature`` have a rate of their own and no weight decay.
+    Adam with two groups: names that end in ``curvature`` have a learning rate of their own and no weight decay.
     """
 
-    def __init__(self, model: nn.Module, task: Task, settings: TrainSettings) -> None:
+    def __init__(self, model: Any, task: Task, settings: TrainOptions) -> None:
         self.model, self.task, self.settings = model, task, settings
         self.parts: dict[str, nn.Module] = {"model": model}
-        if isinstance(task, nn.Module):
-            self.parts["task"] = task
+        if task.module is not None:
+            self.parts["task"] = task.module
         self.parameters = {name: p for name, p in self._named_parameters() if p.requires_grad}
         if not self.parameters:
             raise UsageError("the model has no parameter to train")
@@ -51,7 +50,7 @@ class Learner:
             module.train(mode)
 
     def set_rates(self, epoch: int, *, lowered: bool) -> float:
-        """Set the rates of ``epoch`` and return that of the ordinary parameters."""
+        """Set the learning rates of ``epoch`` and return that of the ordinary parameters."""
         factor = self.settings.factor(epoch) * (LOWERING if lowered else 1.0)
         ordinary, curved = self.optimizer.param_groups
         ordinary["lr"] = self.settings.lr * factor

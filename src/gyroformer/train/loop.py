@@ -16,15 +16,15 @@ from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from gyroformer.errors import DivergedError, Interrupted, UsageError
+from gyroformer.options.training import TrainOptions
+from gyroformer.runs.checkpoint import Best, Checkpoint, State
+from gyroformer.runs.folder import RunFolder
+from gyroformer.runs.metrics_file import MetricsFile, Row
 from gyroformer.tasks.task import Task
-from gyroformer.train.checkpoint import Best, Checkpoint
 from gyroformer.train.compiled import compiled
 from gyroformer.train.diverged import Culprit, NotFinite, find_culprit
-from gyroformer.train.learner import LOWERING, Learner, State, load_random_state, random_state
-from gyroformer.train.metrics_file import MetricsFile, Row
+from gyroformer.train.learner import LOWERING, Learner, load_random_state, random_state
 from gyroformer.train.outcome import Outcome, Progress
-from gyroformer.train.run_folder import RunFolder
-from gyroformer.train.settings import TrainSettings
 from gyroformer.train.signals import StopRequest, stop_requests
 from gyroformer.train.tensorboard import Scalars, scalars
 
@@ -39,35 +39,35 @@ Listener = Callable[[Progress], None]
 def fit(
     model: nn.Module,
     task: Task,
-    settings: TrainSettings,
+    settings: TrainOptions,
     *,
     run: RunFolder | None = None,
     listen: Listener | None = None,
 ) -> Outcome:
     """Train ``model`` for ``task``; at the end it holds the best state, in evaluation mode.
 
-    The caller has seeded torch and moved the model to its device and format. With a run folder (after its ``begin``)
+    The caller has seeded torch and moved the model to its device and dtype. With a run folder (after its ``begin``)
     the loop goes on from the checkpoint there, if any.
 
     Args:
         model: the model, on its device.
         task: the loss, the evaluation and the order of states.
-        settings: rates, length and intervals.
+        settings: learning rates, length and intervals.
         run: where to keep rows and checkpoints; None keeps nothing.
         listen: called after each epoch.
 
     Raises:
-        DivergedError: the loss, a gradient or a figure left the finite numbers for the second time.
+        DivergedError: the loss, a gradient or a metric left the finite numbers for the second time.
         Interrupted: SIGINT or SIGTERM came; the run folder holds a checkpoint. Without a run folder it is
             KeyboardInterrupt.
     """
     if settings.tensorboard and run is None:
-        raise UsageError("TensorBoard files need a run folder: give --out, or leave --tensorboard away")
+        raise UsageError("TensorBoard files need a run folder: give --out, or do without --tensorboard")
     if run is not None and run.finished:
         raise UsageError(f"{run.path}: this run is finished; its results are in results.json")
     learner = Learner(model, task, settings)
     if run is not None:
-        run.task = task
+        run.task_module = task.module
     training = _Training(learner, run, listen)
     with (
         stop_requests() as stop,
@@ -99,7 +99,7 @@ class _Training:
         self._saved_at = self._begun_at
         if run:
             # weights, two moments, the best weights, and a good state of another epoch; two of these are kept
-            run.probe(2 * 7 * sum(t.numel() * t.element_size() for t in learner.weights().values()))
+            run.check_space(2 * 7 * sum(t.numel() * t.element_size() for t in learner.weights().values()))
 
     @property
     def seconds(self) -> float:
@@ -177,7 +177,7 @@ class _Training:
             }
         wrong = [name for name, value in metrics.items() if not math.isfinite(value)]
         if wrong:
-            raise NotFinite(f"the figure {wrong[0]!r}")
+            raise NotFinite(f"the metric {wrong[0]!r}")
         return metrics
 
     def _judge(self, metrics: dict[str, float]) -> None:
@@ -192,18 +192,18 @@ class _Training:
             self.stale += 1
 
     def _go_back(self, failure: NotFinite, before: State) -> None:
-        """Name what went wrong, go back to the last good state and lower the rates; raise the second time."""
+        """Name what went wrong, go back to the last good state and lower the learning rates; raise the second time."""
         epoch, learner = self.epoch + 1, self.learner
         culprit = self._culprit(failure, before)
         rates = [group["lr"] for group in learner.optimizer.param_groups]
         if self.lowered:
             raise DivergedError(
-                f"epoch {epoch}: {failure} is not finite, for the second time; first {culprit}. Rates were already "
-                f"lowered to {rates[0]:.3g} and {rates[1]:.3g} (curvature): try a smaller --lr or --curvature-lr, "
-                "--clip 1, or --dtype float64"
+                f"epoch {epoch}: {failure} is not finite, for the second time; first {culprit}. Learning rates were "
+                f"already lowered to {rates[0]:.3g} and {rates[1]:.3g} (curvature): try a smaller --lr or "
+                "--curvature-lr, --clip 1, or --dtype float64"
             )
         _log.warning(
-            "epoch %d: %s is not finite; first %s. Going back to epoch %d with all rates times %g",
+            "epoch %d: %s is not finite; first %s. Going back to epoch %d with all learning rates times %g",
             *(epoch, failure, culprit, self.good_epoch, LOWERING),
         )
         learner.load_state(self.good)
@@ -217,7 +217,7 @@ class _Training:
     def _culprit(self, failure: NotFinite, before: State) -> Culprit:
         """Repeat the failed pass with probes."""
         learner = self.learner
-        if str(failure).startswith("the figure"):
+        if str(failure).startswith("the metric"):
             learner.train(False)
             learner.optimizer.zero_grad(set_to_none=True)  # these were fine
             return find_culprit(learner, lambda: learner.task.evaluate(learner.model))

@@ -11,12 +11,12 @@ class Outcome:
     Attributes:
         epochs: epochs done.
         best_epoch: the epoch of the state that the model holds.
-        metrics: the task's figures of that state.
+        metrics: the task's metrics of that state.
         history: a row for each epoch: ``epoch``, ``loss``, ``lr``, ``curvatures`` if the model has any, and
             ``metrics`` where it was evaluated.
         stopped: ``"finished"`` or ``"patience"``.
         seconds: training time over all resumptions.
-        lowered: whether the rates were lowered after a step that was not finite.
+        lowered: whether the learning rates were lowered after a step that was not finite.
         compiled: whether the model was compiled.
     """
 
@@ -38,7 +38,7 @@ class Progress:
         epoch: epochs done.
         epochs: epochs in all.
         loss: the loss of this epoch.
-        metrics: the last evaluation's figures; empty before the first.
+        metrics: those of the last evaluation; empty before the first.
         curvatures: the model's curvatures, layer by layer; empty if it has none.
         seconds: training time over all resumptions.
         seconds_left: time that the rest will take if no epoch stops it early.

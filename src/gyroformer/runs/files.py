@@ -1,13 +1,10 @@
-"""A finished run: the files that tell its result, their sums, and the way back to the model."""
+"""The files that tell the result of a run, and their checksums."""
 
-import dataclasses as dc
 import hashlib
 import io
 import json
 import platform
 import sys
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,49 +17,26 @@ from torch import Tensor
 import gyroformer
 from gyroformer.durable import sha256_of, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError
-from gyroformer.models import get_model
-from gyroformer.models.pretrained import (
-    CONFIG,
-    TASK,
-    WEIGHTS,
-    Pretrained,
-    read_config,
-    read_weights,
-    write_model,
-)
-from gyroformer.train.outcome import Outcome
+from gyroformer.models.pretrained import CONFIG, WEIGHTS, Pretrained, write_model
+from gyroformer.runs.graph import GRAPH
 
 METRICS, EMBEDDINGS, MANIFEST, RESULTS = "metrics.jsonl", "embeddings.npz", "manifest.json", "results.json"
-#: the files whose sums the manifest holds
-SUMMED = (CONFIG, METRICS, WEIGHTS, EMBEDDINGS, RESULTS)
-
-
-@dc.dataclass(frozen=True, slots=True)
-class FinishedRun:
-    """What a finished run left.
-
-    Attributes:
-        config: the settings that the run was begun with.
-        results: its results.
-        model: the trained model, in evaluation mode.
-        embeddings: arrays by name.
-        ids: the nodes' ids as text, one for each row.
-        task: tensors of the task's own parameters, without the prefix ``task.``; empty if it had none.
-    """
-
-    config: dict[str, Any]
-    results: dict[str, Any]
-    model: Pretrained
-    embeddings: dict[str, "np.ndarray[Any, Any]"]
-    ids: list[str]
-    task: dict[str, Tensor]
+#: what the arrays of the embeddings are, kept beside them
+MEANING = (
+    "embedding (nodes, heads, width): tangent vectors at the origin (log0) of each head's space, whose curvature is in "
+    "'curvature' (0 without); Euclidean distances between them are not the distances of the nodes; "
+    "probability (nodes, classes)"
+)
+#: the files whose checksums the manifest holds
+CHECKED = (CONFIG, METRICS, WEIGHTS, EMBEDDINGS, GRAPH, RESULTS)
 
 
 def write_finished(
     path: Path,
     model: Pretrained,
-    outcome: Outcome,
     *,
+    seconds: float,
+    compiled: bool,
     job: Mapping[str, Any],
     started: str,
     results: dict[str, Any],
@@ -79,10 +53,11 @@ def write_finished(
     write_model(model, path, more={"job": dict(job), "started": started}, task=task)
     try:
         write_durably(path / EMBEDDINGS, arrays)
-        sums = {name: sha256_of(path / name) for name in SUMMED if name != RESULTS}
-        sums[RESULTS] = hashlib.sha256(text).hexdigest()
-        manifest = _manifest(model, outcome, seed=job.get("seed"), started=started) | {"files": sums}
-        manifest["sha256"] = _own_sum(manifest)
+        checksums = {name: sha256_of(path / name) for name in CHECKED if (path / name).exists() and name != RESULTS}
+        checksums[RESULTS] = hashlib.sha256(text).hexdigest()
+        manifest = _manifest(model, seconds=seconds, compiled=compiled, seed=job.get("seed"), started=started)
+        manifest["files"] = checksums
+        manifest["sha256"] = _own_checksum(manifest)
         write_durably(path / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
         write_durably(path / RESULTS, text)
     except OSError as error:
@@ -91,7 +66,7 @@ def write_finished(
 
 def _npz(embeddings: dict[str, "np.ndarray[Any, Any]"], ids: Sequence[object]) -> bytes:
     """Return ``embeddings.npz``: the arrays, and the ids as text."""
-    for name in {"ids", "file"} & embeddings.keys():
+    for name in {"ids", "file", "meaning"} & embeddings.keys():
         raise UsageError(f"an array of the embeddings cannot be called {name!r}: that name is taken")
     names = np.array([str(i) for i in ids], dtype=np.str_)
     for name, array in embeddings.items():
@@ -100,12 +75,14 @@ def _npz(embeddings: dict[str, "np.ndarray[Any, Any]"], ids: Sequence[object]) -
         if array.dtype == object:
             raise UsageError(f"embeddings[{name!r}] holds Python objects; give numbers")
     buffer = io.BytesIO()
-    arrays: dict[str, Any] = {"ids": names, **embeddings}
+    arrays: dict[str, Any] = {"ids": names, "meaning": np.array(MEANING), **embeddings}
     np.savez(buffer, **arrays)  # text and numbers only: nothing is pickled
     return buffer.getvalue()
 
 
-def _manifest(model: Pretrained, outcome: Outcome, *, seed: object, started: str) -> dict[str, Any]:
+def _manifest(
+    model: Pretrained, *, seconds: float, compiled: bool, seed: object, started: str
+) -> dict[str, Any]:
     """Return what a result depends on beside its settings, and where it came from."""
     parameter = next(model.parameters())
     return {
@@ -120,17 +97,17 @@ def _manifest(model: Pretrained, outcome: Outcome, *, seed: object, started: str
         "threads": torch.get_num_threads(),
         "dtype": str(parameter.dtype).removeprefix("torch."),
         "device": str(parameter.device),
-        "compiled": outcome.compiled,
+        "compiled": compiled,
         "seed": seed,
         "argv": sys.argv,
-        "seconds": outcome.seconds,
+        "seconds": seconds,
         "started": started,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
-def _own_sum(manifest: Mapping[str, Any]) -> str:
-    """Return the sum of a manifest without its own."""
+def _own_checksum(manifest: Mapping[str, Any]) -> str:
+    """Return the checksum of a manifest without its own."""
     content = {key: value for key, value in manifest.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -138,10 +115,10 @@ def _own_sum(manifest: Mapping[str, Any]) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file; CorruptFileError if there is none."""
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CorruptFileError(f"{path}: is missing") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CorruptFileError(f"{path}: cannot be read ({error})") from None
     if not isinstance(content, dict):
         raise CorruptFileError(f"{path}: is not a JSON object")
@@ -156,12 +133,12 @@ def read_results(path: Path) -> dict[str, Any]:
 
 
 def verify_run(path: str | Path) -> None:
-    """Check every file of a finished run against its sum; CorruptFileError names the one that was altered."""
+    """Check every file of a finished run against its checksum; CorruptFileError names the one that was altered."""
     folder = Path(path)
     read_results(folder)
     manifest = read_json(folder / MANIFEST)
     files = manifest.get("files")
-    if not isinstance(files, dict) or manifest.get("sha256") != _own_sum(manifest):
+    if not isinstance(files, dict) or manifest.get("sha256") != _own_checksum(manifest):
         raise CorruptFileError(f"{folder / MANIFEST}: its content is not what was saved")
     for name, sha256 in files.items():
         if not (folder / name).is_file():
@@ -173,35 +150,3 @@ def verify_run(path: str | Path) -> None:
                 f"{folder / name}: its bytes are not those that were saved; restore it, or run again into another "
                 "folder"
             )
-
-
-def load_run(path: str | Path, *, verify: bool = True) -> FinishedRun:
-    """Return what a finished run left.
-
-    Args:
-        path: the run folder.
-        verify: whether to check the sum of every file first (the weights' is always checked).
-    """
-    folder = Path(path)
-    results = read_results(folder)
-    if verify:
-        verify_run(folder)
-    about = read_config(folder)
-    model = get_model(about["model"]).build.from_pretrained(folder)
-    tensors = read_weights(folder, about["sha256"])
-    embeddings = _read_npz(folder / EMBEDDINGS)
-    ids = embeddings.pop("ids").tolist()
-    task = {name.removeprefix(TASK): t for name, t in tensors.items() if name.startswith(TASK)}
-    return FinishedRun(about.get("job", {}), results, model, embeddings, ids, task)
-
-
-def _read_npz(path: Path) -> dict[str, "np.ndarray[Any, Any]"]:
-    try:
-        # opened here: numpy leaves a file that it cannot read open
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise CorruptFileError(f"{path}: cannot be read ({error})") from None
-    if "ids" not in found:
-        raise CorruptFileError(f"{path}: holds no ids")
-    return found

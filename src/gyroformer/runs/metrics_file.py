@@ -31,13 +31,13 @@ class MetricsFile:
         """Bytes of all rows."""
         return len(self._content)
 
-    def sum_at(self, epoch: int) -> tuple[int, str]:
+    def checksum_at(self, epoch: int) -> tuple[int, str]:
         """Return length and SHA-256 of the rows up to ``epoch``."""
         length = self._ends[epoch - 1] if epoch else 0
         return length, hashlib.sha256(self._content[:length]).hexdigest()
 
     def load(self, length: int, sha256: str) -> None:
-        """Take the first ``length`` bytes of the file, if they have the sum given; else raise ValueError."""
+        """Take the first ``length`` bytes of the file, if they have the checksum given; else raise ValueError."""
         assert self.path is not None
         content = self.path.read_bytes()[:length] if length else b""
         if len(content) != length or hashlib.sha256(content).hexdigest() != sha256:
@@ -57,7 +57,7 @@ class MetricsFile:
 
     def rewind(self, epoch: int) -> None:
         """Forget the rows after ``epoch``."""
-        del self._content[self.sum_at(epoch)[0] :]
+        del self._content[self.checksum_at(epoch)[0] :]
         del self.rows[epoch:], self._ends[epoch:]
         self._written = min(self._written, self.length)
 

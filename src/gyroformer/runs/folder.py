@@ -6,7 +6,7 @@ resumed. Every file is written beside its place, synced, and moved there.
 
 import json
 import logging
-import os
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -21,15 +21,14 @@ import gyroformer
 from gyroformer.durable import claimed, make_folder, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError
 from gyroformer.models.pretrained import CONFIG, FORMAT, Pretrained
-from gyroformer.train.checkpoint import Checkpoint, CheckpointFolder
-from gyroformer.train.finished import METRICS, RESULTS, read_json, read_results, verify_run, write_finished
-from gyroformer.train.metrics_file import MetricsFile
-from gyroformer.train.outcome import Outcome
+from gyroformer.runs.checkpoint import Checkpoint, CheckpointFolder
+from gyroformer.runs.files import METRICS, RESULTS, read_json, read_results, verify_run, write_finished
+from gyroformer.runs.metrics_file import MetricsFile
 
 _log = logging.getLogger(__name__)
 
 Job = dict[str, Any]
-LOCK, PROBE = ".lock", ".probe"
+LOCK, CHECKPOINTS = ".lock", "checkpoints"
 
 
 class RunFolder:
@@ -40,7 +39,7 @@ class RunFolder:
         ...     run.begin({"task": "embed", "graph": "karate", "seed": 0}, resume=True)
         ...     if not run.finished:
         ...         outcome = fit(model, task, settings, run=run)
-        ...         run.finish(model, outcome, {"map": outcome.metrics["map"]}, {"points": points}, ids)
+        ...         run.finish(model, {"map": outcome.metrics["map"]}, {"embedding": points}, ids)
 
     Args:
         path: the folder; it is made if absent.
@@ -49,11 +48,11 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.metrics = MetricsFile(self.path / METRICS)
-        self.checkpoints = CheckpointFolder(self.path / "checkpoints")
+        self.checkpoints = CheckpointFolder(self.path / CHECKPOINTS)
         self.job: Job | None = None
         self.finished = False
-        #: the task that ``fit`` trained for
-        self.task: object = None
+        #: parameters of the task's own that ``fit`` trained
+        self.task_module: nn.Module | None = None
         self._started = ""
         self._warned = False
         self._held = ExitStack()
@@ -75,77 +74,42 @@ class RunFolder:
             config: what is to be done, in values that JSON knows; a run is resumed only with the same.
             resume: whether to continue what is here; without it, a folder that holds a run is refused.
         """
-        try:
-            job: Job = json.loads(json.dumps(dict(config), allow_nan=False))
-        except (TypeError, ValueError) as error:
-            raise UsageError(
-                f"the settings of a run must be finite values that JSON knows ({error})"
-            ) from None
-        if not (self.path / CONFIG).exists():
-            if self.checkpoints.epochs() or (self.path / RESULTS).exists():
-                raise UsageError(
-                    f"{self.path}: holds files of a run whose {CONFIG} is missing; restore it, or choose another --out"
-                )
+        job = plain_job(config)
+        about = check_folder(self.path, job, resume=resume)
+        if about is None:
             self._started = datetime.now(UTC).isoformat(timespec="seconds")
             about = {"format": FORMAT, "gyroformer": gyroformer.__version__, "job": job}
             self._write(CONFIG, json.dumps(about | {"started": self._started}, indent=2) + "\n")
         else:
-            self._check_same(job, resume)
+            self._started = str(about.get("started", ""))
+            if about.get("gyroformer") != gyroformer.__version__:
+                _log.warning(
+                    "%s was begun with gyroformer %s, this is %s: the result may differ from an uninterrupted run's",
+                    *(self.path, about.get("gyroformer"), gyroformer.__version__),
+                )
+            if (self.path / RESULTS).exists():
+                verify_run(self.path)
+                self.finished = True
         self.job = job
-
-    def _check_same(self, job: Job, resume: bool) -> None:
-        """Compare with the run that is here and find out whether it is finished."""
-        about = read_json(self.path / CONFIG)
-        if "job" not in about:
-            raise UsageError(f"{self.path}: holds a saved model, not a run; choose another --out")
-        if not resume:
-            raise UsageError(
-                f"{self.path}: holds a run already; continue it with --resume, or choose another --out"
-            )
-        key = first_difference(about["job"], job)
-        if key is not None:
-            raise UsageError(
-                f"{self.path}: the run here has {key[0]} = {key[1]!r}, now it is {key[2]!r}; resume with the same "
-                "settings, or choose another --out"
-            )
-        if about.get("gyroformer") != gyroformer.__version__:
-            _log.warning(
-                "%s was begun with gyroformer %s, this is %s: the result may differ from an uninterrupted run's",
-                *(self.path, about.get("gyroformer"), gyroformer.__version__),
-            )
-        self._started = str(about.get("started", ""))
-        if (self.path / RESULTS).exists():
-            verify_run(self.path)
-            self.finished = True
 
     def results(self) -> dict[str, Any]:
         """Return ``results.json`` of a finished run."""
         return read_results(self.path)
 
-    def probe(self, size: int) -> None:
-        """Raise DataError unless the folder takes a file of ``size`` bytes: better now than after hours."""
-        probe = self.path / PROBE
-        block = os.urandom(1 << 16)  # a file system that compresses must not be fooled
-        try:
-            try:
-                with probe.open("wb") as file:
-                    for start in range(0, max(size, 1), len(block)):
-                        file.write(block[: size - start])
-                    file.flush()
-                    os.fsync(file.fileno())
-            finally:
-                probe.unlink(missing_ok=True)
-        except OSError as error:
+    def check_space(self, size: int) -> None:
+        """Raise DataError unless the disk has room for ``size`` bytes: better now than after hours."""
+        free = shutil.disk_usage(self.path).free
+        if free < size:
             raise DataError(
-                f"{self.path}: cannot take the {size / 1e6:.1f} MB of a run ({error.strerror}); free space, or "
-                "choose another --out"
-            ) from None
+                f"{self.path}: a run needs {size / 1e6:.1f} MB and {free / 1e6:.1f} MB are free; free space, or choose "
+                "another --out"
+            )
 
     def save_checkpoint(self, checkpoint: Checkpoint, *, must: bool = False) -> bool:
         """Write a checkpoint; if that fails, warn and return False, or raise DataError if it ``must`` be."""
         try:
             self.metrics.flush(durable=True)
-            checkpoint.rows = self.metrics.sum_at(checkpoint.epoch)
+            checkpoint.rows = self.metrics.checksum_at(checkpoint.epoch)
             self.checkpoints.save(checkpoint)
         except OSError as error:
             why = error.strerror or error
@@ -211,10 +175,12 @@ class RunFolder:
     def finish(
         self,
         model: Pretrained,
-        outcome: Outcome,
         results: Mapping[str, Any],
         embeddings: Mapping[str, "np.ndarray[Any, Any]"],
         ids: Sequence[object],
+        *,
+        seconds: float = 0.0,
+        compiled: bool = False,
     ) -> None:
         """Write the model, the embeddings, the manifest and, last, the results.
 
@@ -222,10 +188,11 @@ class RunFolder:
 
         Args:
             model: the trained model.
-            outcome: what ``fit`` returned.
             results: what ``results.json`` is to hold.
             embeddings: arrays by name, for ``embeddings.npz``.
             ids: the nodes' ids, one for each row of the embeddings.
+            seconds: training time.
+            compiled: whether the model was compiled.
         """
         self._need_begin()
         assert self.job is not None
@@ -236,13 +203,14 @@ class RunFolder:
         write_finished(
             self.path,
             model,
-            outcome,
+            seconds=seconds,
+            compiled=compiled,
             job=self.job,
             started=self._started,
             results=dict(results),
             embeddings=dict(embeddings),
             ids=ids,
-            task=self.task.state_dict() if isinstance(self.task, nn.Module) else None,
+            task=None if self.task_module is None else self.task_module.state_dict(),
         )
         self.finished = True
 
@@ -255,6 +223,45 @@ class RunFolder:
     def _need_begin(self) -> None:
         if self.job is None:
             raise UsageError("call begin() of the run folder first")
+
+
+def plain_job(config: Mapping[str, Any]) -> Job:
+    """Return the settings as JSON has them."""
+    try:
+        job: Job = json.loads(json.dumps(dict(config), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the settings of a run must be finite values that JSON knows ({error})") from None
+    return job
+
+
+def check_folder(path: Path, job: Job, *, resume: bool) -> dict[str, Any] | None:
+    """Return ``config.json`` of the run in a folder that may be resumed, None for a folder without a run; else raise.
+
+    Nothing is written: a job is checked before its folder is touched.
+    """
+    if not (path / CONFIG).exists():
+        if CheckpointFolder(path / CHECKPOINTS).epochs() or (path / RESULTS).exists():
+            raise UsageError(
+                f"{path}: holds files of a run whose {CONFIG} is missing; restore it, or choose another --out"
+            )
+        return None
+    about = read_json(path / CONFIG)
+    if "job" not in about:
+        raise UsageError(f"{path}: holds a saved model, not a run; choose another --out")
+    if not resume:
+        raise UsageError(f"{path}: holds a run already; continue it with --resume, or choose another --out")
+    if about.get("format") != FORMAT:
+        raise UsageError(
+            f"{path}: was begun by gyroformer {about.get('gyroformer')} in folder format {about.get('format')}, and "
+            f"this version goes on with format {FORMAT} only; choose another --out"
+        )
+    key = first_difference(about["job"], job)
+    if key is not None:
+        raise UsageError(
+            f"{path}: the run here has {key[0]} = {key[1]!r}, now it is {key[2]!r}; resume with the same "
+            "settings, or choose another --out"
+        )
+    return about
 
 
 def first_difference(old: object, new: object, key: str = "") -> tuple[str, object, object] | None:

@@ -1,52 +1,45 @@
-"""What the commands that train have in common: where the run goes, the course, and the printed result."""
+"""``gyroformer embed``, ``classify``, ``link``: run a job, or several, and print what came out."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from gyroformer.cli.job_options import JobOptions, job_values
+from gyroformer.cli.job_flags import RunOptions, folder_of
 from gyroformer.cli.options import print_json, set_threads
 from gyroformer.errors import Interrupted
-
-if TYPE_CHECKING:
-    from gyroformer.jobs.settings import JobSettings
+from gyroformer.settings import JobSettings
+from gyroformer.tasks import TASKS
+from gyroformer.tasks.task import metric_title
 
 RUNS = Path("runs")
 
 
-def run_command(
-    task: str, graph: str, options: JobOptions, own: Mapping[str, Any], shown: Mapping[str, str]
-) -> None:
+def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
     """Run a job as the options say and print its result.
 
     Args:
-        task: the job's task.
         graph: what the user gave as the graph.
-        options: the shared options.
-        own: further settings, nested like a job's.
-        shown: figures to print, key to name; the first is the one that counts.
+        job: what is to be done.
+        options: how.
     """
-    from gyroformer.config import merged
-    from gyroformer.jobs.settings import make_job
+    from gyroformer.jobs.plan import usable_device
 
     set_threads(options.threads)
-    values = merged(job_values(options), {"graph": {"source": graph}, **own})
-    job = make_job(task, recipe=options.recipe, dataset=graph, **values)
-    out = options.out or _default_folder(task, graph, options)
+    job = job.but(device=usable_device(job.device))
+    out = folder_of(options.out) or _default_folder(graph, job, resume=options.resume)
     try:
-        results = _one(job, out, options) if options.seeds == 1 else _many(job, out, options, shown)
+        results = _one(job, out, options) if options.seeds == 1 else _many(job, out, options)
     except Interrupted as stop:
         # with several seeds the folder that is resumed is the one above the run's
         raise Interrupted(out, stop.epoch) from None
-    if options.as_json:
+    if options.json:
         print_json({**results, "run": str(out)})
     else:
-        _print(results, shown, out)
+        _print(results, TASKS[job.task].shown, out)
 
 
-def _one(job: "JobSettings", out: Path, options: JobOptions) -> dict[str, Any]:
+def _one(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
     from gyroformer.cli.training_bar import training_bar
     from gyroformer.jobs.run import run_job
 
@@ -57,14 +50,16 @@ def _one(job: "JobSettings", out: Path, options: JobOptions) -> dict[str, Any]:
     return done.results
 
 
-def _many(job: "JobSettings", out: Path, options: JobOptions, shown: Mapping[str, str]) -> dict[str, Any]:
+def _many(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
     """Run all seeds; the result has the keys of one run, with means as values."""
     from gyroformer.jobs.seeds import run_seeds
 
-    key, name = next(iter(shown.items()))
+    key = TASKS[job.task].shown[0]
 
     def tell(seed: int, results: dict[str, Any]) -> None:
-        typer.echo(f"seed {seed}: {name} {results[key]:.2f} ({results['seconds']:.0f} s)", err=True)
+        typer.echo(
+            f"seed {seed}: {metric_title(key)} {results[key]:.2f} ({results['seconds']:.0f} s)", err=True
+        )
 
     found = run_seeds(
         job, options.seeds, out=out, resume=options.resume, tell=tell, ignore_memory=options.ignore_memory
@@ -73,11 +68,11 @@ def _many(job: "JobSettings", out: Path, options: JobOptions, shown: Mapping[str
     return {**last, **found["mean"], **found}
 
 
-def _default_folder(task: str, graph: str, options: JobOptions) -> Path:
+def _default_folder(graph: str, job: JobSettings, *, resume: bool) -> Path:
     """Return ``runs/GRAPH-TASK-MODEL``, with a number if that is taken and not to be resumed."""
-    stem = f"{Path(graph).name.split('.')[0]}-{task}-{options.model}"
+    stem = f"{Path(graph).name.split('.')[0]}-{job.task}-{job.model.name}"
     first = RUNS / stem
-    if options.resume or not first.exists():
+    if resume or not first.exists():
         return first
     number = 2
     while (RUNS / f"{stem}-{number}").exists():
@@ -85,18 +80,18 @@ def _default_folder(task: str, graph: str, options: JobOptions) -> Path:
     return RUNS / f"{stem}-{number}"
 
 
-def _print(results: dict[str, Any], shown: Mapping[str, str], out: Path) -> None:
+def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
     spread = results.get("interval", {})
-    for place, (key, name) in enumerate(shown.items()):
-        if results[key] is None:  # a figure that this graph is too small for
+    for key in shown:
+        if results.get(key) is None:  # a metric that this graph is too small for
             continue
         half = spread.get(key)
         value = f"{results[key]:.2f}" + (f" ± {half:.2f}" if half is not None else "")
-        table.add_row(name, f"[bold]{value}[/bold]" if place == 0 else value)
+        table.add_row(metric_title(key), f"[bold]{value}[/bold]" if key == shown[0] else value)
     runs = len(results.get("runs", [])) or 1
     table.add_row("graph", f"{results['graph']}: {results['nodes']:,} nodes, {results['edges']:,} edges")
     if isinstance(results.get("split"), dict):
@@ -108,7 +103,7 @@ def _print(results: dict[str, Any], shown: Mapping[str, str], out: Path) -> None
     early = f", best at {results['best_epoch']}" if results["best_epoch"] != results["epochs"] else ""
     table.add_row("training", f"{results['epochs']:,} epochs{early}, {results['seconds']:.1f} s")
     if results["rate_lowered"]:
-        table.add_row("note", "a step was not finite: the rates were lowered once")
+        table.add_row("note", "a step was not finite: the learning rates were lowered once")
     if runs > 1:
         table.add_row("runs", f"{runs}; ± is half the 95 % interval of the mean (Student's t)")
     table.add_row("run folder", str(out))

@@ -11,9 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from gyroformer.durable import make_folder, move_into_place, sha256_of, write_durably
 from gyroformer.errors import CorruptFileError
-from gyroformer.train.learner import State
+
+State = dict[str, Tensor]
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +31,7 @@ class Best:
     Attributes:
         epoch: when it was reached.
         rank: what it is ordered by.
-        metrics: its figures.
+        metrics: its metrics.
         weights: the model's and the task's parameters.
     """
 
@@ -48,11 +51,11 @@ class Checkpoint:
         good_epoch: the epoch that a step which is not finite goes back to.
         good: the state of that epoch; the same object as ``state`` if that is this epoch.
         best: the best state so far; None before the first evaluation, or if the task has no order.
-        metrics: figures of the last evaluation.
+        metrics: those of the last evaluation.
         stale: evaluations since the best.
-        lowered: whether the rates were lowered.
+        lowered: whether the learning rates were lowered.
         seconds: training time.
-        rows: length and sum of ``metrics.jsonl``.
+        rows: length and checksum of ``metrics.jsonl``.
     """
 
     epoch: int
@@ -124,7 +127,7 @@ class CheckpointFolder:
 
         tensors_file, scalars_file = self._files(epoch)
         try:
-            scalars = json.loads(scalars_file.read_text())
+            scalars = json.loads(scalars_file.read_text(encoding="utf-8"))
             if scalars["format"] != FORMAT:
                 raise CorruptFileError(f"{scalars_file}: format {scalars['format']} is not {FORMAT}")
             if sha256_of(tensors_file) != scalars["sha256"]:
