@@ -24,6 +24,7 @@ from gyroformer.report.markup import comparison, data_script, nested_table, text
 from gyroformer.report.names import model_name, signed, task_title
 from gyroformer.report.record import RunRecord, read_run, run_folders, run_names
 from gyroformer.report.tables import comparison_rows, differing_settings, environment, headline
+from gyroformer.tasks.task import metric_title
 
 REPORT = "report.html"
 #: heads of a run, and runs of a page, whose points are drawn
