@@ -8,7 +8,7 @@ from gyroformer.data.archive import unpack
 from gyroformer.data.download import download
 from gyroformer.data.registry import get_spec
 from gyroformer.data.spec import DatasetSpec, FileSpec
-from gyroformer.data.state import used_files
+from gyroformer.data.state import missing_files, used_files
 from gyroformer.durable import make_folder, move_into_place, sha256_of
 from gyroformer.errors import DataError
 
@@ -28,7 +28,7 @@ def fetch(
         transfer: further arguments of :func:`~gyroformer.data.download.download`.
     """
     spec = get_spec(name)
-    missing = [file for file in used_files(spec, folder) if not (folder / file.path).is_file()]
+    missing = missing_files(used_files(spec, folder), folder)
     if any(not file.urls for file in missing):
         raise DataError(
             f"{name}: no pinned download, because the copy whose sum is known was made from the public one; "

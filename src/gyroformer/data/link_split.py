@@ -1,13 +1,13 @@
 """A division of a graph's edges into those that a model sees and those it has to find."""
 
 import dataclasses as dc
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from gyroformer.data.split import check_draw, parts_sha256
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.non_edges import NonEdges, pair_numbers, undirected_edges
 
@@ -47,13 +47,9 @@ class LinkSplit:
 
     @property
     def sha256(self) -> str:
-        """Sum over all parts, in hexadecimal; the order of the pairs of a part does not matter."""
-        digest = hashlib.sha256(f"gyroformer link split 1 {self.nodes}".encode())
-        for part in PARTS:
-            numbers = pair_numbers(getattr(self, part)).sort().values.numpy().astype("<i8")
-            digest.update(f" {part} {numbers.size} ".encode())
-            digest.update(numbers.tobytes())
-        return digest.hexdigest()
+        """Checksum of all parts, in hexadecimal; the order of the pairs of a part does not matter."""
+        parts = {part: pair_numbers(getattr(self, part)).sort().values for part in PARTS}
+        return parts_sha256(f"gyroformer link split 1 {self.nodes}", parts)
 
     def training_graph(self, data: "Data") -> "Data":
         """Return the graph that has only the training edges.
@@ -97,8 +93,7 @@ def draw_link_split(
         raise UsageError(
             f"the shares held out must be positive and together below 1, got {val_share} and {test_share}"
         )
-    if not 0 <= seed < 2**32:
-        raise UsageError(f"the seed of a split must be from 0 to 2**32 - 1, got {seed}")
+    check_draw("seed", seed)
     nodes = int(data.num_nodes or 0)
     edges = undirected_edges(data.edge_index, nodes)
     count = edges.size(1)

@@ -2,11 +2,12 @@
 
 import dataclasses as dc
 import hashlib
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-from gyroformer.errors import DataError
+from gyroformer.errors import DataError, UsageError
 
 PARTS = ("train", "val", "test")
 
@@ -79,13 +80,9 @@ class Split:
 
     @property
     def sha256(self) -> str:
-        """Sum over the three parts, in hexadecimal: equal for equal divisions, whatever their name."""
-        digest = hashlib.sha256(f"gyroformer split 1 {self.nodes}".encode())
-        for part in PARTS:
-            chosen = getattr(self, part).numpy().astype("<i8")
-            digest.update(f" {part} {chosen.size} ".encode())
-            digest.update(chosen.tobytes())
-        return digest.hexdigest()
+        """Checksum of the three parts, in hexadecimal: equal for equal divisions, whatever their name."""
+        parts = {part: getattr(self, part) for part in PARTS}
+        return parts_sha256(f"gyroformer split 1 {self.nodes}", parts)
 
     def describe(self) -> str:
         """Return one line: the rule, the sizes, the hash, and what leaks if anything does."""
@@ -102,6 +99,21 @@ class Split:
             f"{line}; LEAKS: {found.train_test} of {distinct} distinct test nodes are training nodes, "
             f"{found.val_test} are validation nodes, {found.repeated} entries are repeated"
         )
+
+
+def parts_sha256(head: str, parts: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 of a line that names the kind and of each part's name, size and integers."""
+    digest = hashlib.sha256(head.encode())
+    for name, chosen in parts.items():
+        digest.update(f" {name} {chosen.numel()} ".encode())
+        digest.update(chosen.numpy().astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
+def check_draw(what: str, number: int) -> None:
+    """Raise a UsageError unless ``number`` can be the seed or the index of a split."""
+    if not 0 <= number < 2**32:
+        raise UsageError(f"the {what} of a split must be from 0 to 2**32 - 1, got {number}")
 
 
 def split_overlap(split: Split) -> Overlap:

@@ -17,7 +17,7 @@ from gyroformer.arrays import read_arrays
 from gyroformer.data.folder import data_folder
 from gyroformer.data.registry import DATASETS
 from gyroformer.data.sources import FETCH_AGAIN
-from gyroformer.data.split import PARTS, Overlap, Split, split_overlap
+from gyroformer.data.split import PARTS, Overlap, Split, check_draw, split_overlap
 from gyroformer.data.split_files import load_split, save_split
 from gyroformer.errors import DataError, UsageError, did_you_mean
 from gyroformer.graphs.check import UNLABELLED
@@ -110,8 +110,7 @@ def _choice(name: str, *, seed: int | None, index: int | None) -> dict[str, int]
             raise UsageError(
                 f"the split {name!r} takes no {key}" + (f", only {rule.takes}" * bool(rule.takes))
             )
-        if not 0 <= value < 2**32:
-            raise UsageError(f"the {key} of a split must be from 0 to 2**32 - 1, got {value}")
+        check_draw(key, value)
     if rule.takes is None or rule.default is None:
         return {}
     return {rule.takes: given.get(rule.takes, rule.default)}

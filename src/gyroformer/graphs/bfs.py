@@ -38,6 +38,17 @@ def joined_ranges(starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArr
     return np.repeat(starts - begins, lengths) + np.arange(int(lengths.sum())), begins
 
 
+def blocks_of(sizes: IntArray, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield ``(first, last)`` of runs of items whose sizes add up to at most ``limit``; one item may exceed it."""
+    ends = np.cumsum(sizes)
+    first = 0
+    while first < sizes.size:
+        before = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + limit, side="right")))
+        yield first, last
+        first = last
+
+
 def row_entries(indptr: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
     """Return the positions of the CSR entries of ``rows``, and where each row begins among them."""
     return joined_ranges(indptr[rows], indptr[rows + 1] - indptr[rows])
@@ -87,13 +98,7 @@ def _or_over_neighbours(indptr: IntArray, indices: IntArray, rows: IntArray, fro
     """Return, for each of ``rows`` (all with neighbours), the OR of its neighbours' words."""
     words = front.shape[1]
     result = np.empty((rows.size, words), np.uint64)
-    ends = np.cumsum(indptr[rows + 1] - indptr[rows])
-    limit = max(1, _BLOCK_WORDS // words)
-    first = 0
-    while first < rows.size:
-        before = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + limit, side="right")))
+    for first, last in blocks_of(indptr[rows + 1] - indptr[rows], max(1, _BLOCK_WORDS // words)):
         positions, starts = row_entries(indptr, rows[first:last])
         result[first:last] = np.bitwise_or.reduceat(front[indices[positions]], starts, axis=0)
-        first = last
     return result

@@ -9,13 +9,13 @@ import torch
 from numpy.typing import NDArray
 
 from gyroformer.errors import DataError
+from gyroformer.graphs.adjacency import IntArray
 from gyroformer.graphs.check import checked_features, checked_labels, checked_weights
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
     from torch_geometric.data import Data
 
-Int = NDArray[np.int64]
 
 MAX_NODES = 2_000_000_000
 
@@ -135,7 +135,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def checked_ends(source: np.ndarray, target: np.ndarray, num_nodes: int) -> tuple[Int, Int]:
+def checked_ends(source: np.ndarray, target: np.ndarray, num_nodes: int) -> tuple[IntArray, IntArray]:
     """Return the ends of listed edges as int64; a DataError names the first that is no node."""
     if num_nodes > MAX_NODES:
         raise DataError(f"{num_nodes} nodes, but a pair of nodes has to fit 62 bits: at most {MAX_NODES}")
@@ -176,8 +176,8 @@ def _checked_ids(ids: Sequence[Hashable] | np.ndarray | None, num_nodes: int) ->
 
 
 def _coalesce(
-    source: Int, target: Int, weight: NDArray[np.float32] | None, n: int, directed: bool
-) -> tuple[Int, NDArray[np.float32] | None, dict[str, int]]:
+    source: IntArray, target: IntArray, weight: NDArray[np.float32] | None, n: int, directed: bool
+) -> tuple[IntArray, NDArray[np.float32] | None, dict[str, int]]:
     """Return the distinct pairs as sorted keys ``u n + v``, their first weights, and the counts.
 
     One sort does it: of ``2 (lower n + higher) + (1 if listed backwards)``.
@@ -208,25 +208,25 @@ def _coalesce(
     return keys, kept, counts
 
 
-def _distinct(keys: Int) -> Int:
+def _distinct(keys: IntArray) -> IntArray:
     """Return the sorted distinct keys; numpy's ``unique`` hashes, which is many times slower here."""
     keys = np.sort(keys)
     return keys[_is_new(keys)]
 
 
-def _is_new(keys: Int) -> NDArray[np.bool_]:
+def _is_new(keys: IntArray) -> NDArray[np.bool_]:
     """Return where sorted keys differ from the one before."""
     new = np.ones(keys.size, dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=new[1:])
     return new
 
 
-def _turned(keys: Int, backwards: Int, n: int) -> Int:
+def _turned(keys: IntArray, backwards: IntArray, n: int) -> IntArray:
     lower, higher = np.divmod(keys, n)
     return np.where(backwards == 1, higher * n + lower, keys)
 
 
-def _adjacency(keys: Int, n: int, directed: bool) -> "csr_array":
+def _adjacency(keys: IntArray, n: int, directed: bool) -> "csr_array":
     """Return the matrix whose entries are 1 + the edge's place among ``keys``; symmetric if undirected."""
     from scipy.sparse import csr_array
 

@@ -7,16 +7,6 @@ from gyroformer.graphs.reading.edge_list import read_edge_list
 from gyroformer.graphs.reading.read import read_graph
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="graph.txt"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 def pairs(path, **options):
     listing = read_edge_list(path, **options)
     ids = listing.ids

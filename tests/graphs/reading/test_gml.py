@@ -4,15 +4,7 @@ import pytest
 from gyroformer.errors import DataError
 from gyroformer.graphs.reading.read import read_graph
 
-
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="graph.gml"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
+SUFFIX = ".gml"
 
 
 def test_what_networkx_writes(tmp_path):

@@ -15,14 +15,7 @@ def document(body, keys=""):
     return f'<?xml version="1.0"?>\n<graphml {NS}>{keys}\n{graph}</graphml>'
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="graph.graphml"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
+SUFFIX = ".graphml"
 
 
 def test_what_networkx_writes(tmp_path):

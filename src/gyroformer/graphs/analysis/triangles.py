@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gyroformer.graphs.adjacency import Csr, IntArray
-from gyroformer.graphs.bfs import joined_ranges
+from gyroformer.graphs.bfs import blocks_of, joined_ranges
 
 #: pairs of neighbours looked at in one block
 _BLOCK_PAIRS = 1 << 20
@@ -31,11 +31,7 @@ def closed_triples(adjacency: Csr) -> Iterator[tuple[IntArray, IntArray, IntArra
     keys = tail * nodes + head
     # edge i = (u, v) is paired with u's later edges j = (u, w); they close if k = (v, w) is an edge
     later = np.searchsorted(tail, tail, side="right") - np.arange(tail.size) - 1
-    ends = np.cumsum(later)
-    first = 0
-    while first < tail.size:
-        before = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + _BLOCK_PAIRS, side="right")))
+    for first, last in blocks_of(later, _BLOCK_PAIRS):
         block = np.arange(first, last)
         i = np.repeat(block, later[block])
         j, _ = joined_ranges(block + 1, later[block])
@@ -48,7 +44,6 @@ def closed_triples(adjacency: Csr) -> Iterator[tuple[IntArray, IntArray, IntArra
             np.concatenate([out[i], back[i], back[j]]),
             np.concatenate([out[j], out[k], back[k]]),
         )
-        first = last
 
 
 def closed_counts(adjacency: Csr) -> IntArray:

@@ -1,11 +1,12 @@
 """Node features and labels from a second file, matched to the graph's nodes by their ids."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gyroformer.arrays import read_arrays
+from gyroformer.arrays import Arrays, read_arrays
 from gyroformer.errors import DataError, in_file
 from gyroformer.graphs.check import MAX_CLASSES, UNLABELLED, checked_features, checked_labels
 from gyroformer.graphs.listing import Listing
@@ -29,13 +30,9 @@ def add_features(listing: Listing, path: Path) -> None:
     """
     if path.suffix.lower() == ".npz":
         arrays = read_arrays(path)
-        values = feature_part(path, arrays)
-        if values is None:
-            raise DataError(f"{path}: no features in it, only {', '.join(arrays)}: store them as 'x'")
+        values, names = _named_rows(path, arrays, feature_part(path, arrays), "features", "x")
         if not values.shape:
             raise DataError(f"{path}: 'x' is a single number: store a table with one row for each node")
-        ids = first_of(arrays, IDS)
-        names = None if ids is None else [str(name) for name in plain_ids(path, ids)]
         with in_file(path):
             x = checked_features(values, values.shape[0]).numpy()
     else:
@@ -59,11 +56,7 @@ def add_labels(listing: Listing, path: Path) -> None:
     names: list[str] | None
     if path.suffix.lower() == ".npz":
         arrays = read_arrays(path)
-        values = first_of(arrays, LABELS)
-        if values is None:
-            raise DataError(f"{path}: no labels in it, only {', '.join(arrays)}: store them as 'y'")
-        ids = first_of(arrays, IDS)
-        names = None if ids is None else [str(name) for name in plain_ids(path, ids)]
+        values, names = _named_rows(path, arrays, first_of(arrays, LABELS), "labels", "y")
         with in_file(path):
             y = checked_labels(values, values.shape[0] if values.shape else 0).numpy()
     else:
@@ -78,6 +71,14 @@ def add_labels(listing: Listing, path: Path) -> None:
     # a node without a row takes the last of these
     listing.y = np.append(y, UNLABELLED)[_rows_of_nodes(listing, names, y.size, path, whole=False)]
     listing.label_names = label_names
+
+
+def _named_rows(path: Path, arrays: Arrays, values: Any, what: str, key: str) -> tuple[Any, list[str] | None]:
+    """Return the values found in an archive, which must be there, and the ids of their rows if it has any."""
+    if values is None:
+        raise DataError(f"{path}: no {what} in it, only {', '.join(arrays)}: store them as {key!r}")
+    ids = first_of(arrays, IDS)
+    return values, None if ids is None else [str(name) for name in plain_ids(path, ids)]
 
 
 def _feature_rows(path: Path, chunk: Chunk) -> NDArray[np.float32]:

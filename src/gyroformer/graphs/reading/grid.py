@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from gyroformer.graphs.adjacency import IntArray
 from gyroformer.graphs.reading.lines import Block, located, quoted
 
-Int = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 COMMENTS = b"#%"
@@ -29,7 +29,7 @@ class Rows:
     """
 
     text: bytes
-    numbers: Int
+    numbers: IntArray
     doubtful: tuple[tuple[int, bytes], ...] = ()
 
     def line(self, place: int) -> bytes:
@@ -61,13 +61,13 @@ def data_rows(block: Block) -> Rows:
     return Rows(text, numbers[np.array(kept, dtype=np.int64)], doubtful)
 
 
-def integer_columns(rows: Rows, delimiter: bytes | None, columns: int) -> list[Int | None]:
+def integer_columns(rows: Rows, delimiter: bytes | None, columns: int) -> list[IntArray | None]:
     """Return the columns that hold only integers of at most 18 digits, and None for each other column.
 
     All are None when the lines do not have exactly ``columns`` fields without inner blanks; the caller then
     splits the text itself and finds out why.
     """
-    nothing: list[Int | None] = [None] * columns
+    nothing: list[IntArray | None] = [None] * columns
     raw = np.frombuffer(rows.text, dtype=np.uint8)
     apart = _IS_SPACE[raw] | (raw == _NEWLINE)
     marks = raw == delimiter[0] if delimiter else None
@@ -91,7 +91,7 @@ def integer_columns(rows: Rows, delimiter: bytes | None, columns: int) -> list[I
     return [_integers(raw, starts[:, column], ends[:, column]) for column in range(columns)]
 
 
-def _integers(raw: Bytes, starts: Int, ends: Int) -> Int | None:
+def _integers(raw: Bytes, starts: IntArray, ends: IntArray) -> IntArray | None:
     """Return the numbers written at the places, or None if one is not an integer as Python prints it."""
     negative = raw[starts] == ord("-")
     starts = starts + negative
@@ -149,7 +149,7 @@ def split_line(line: bytes, delimiter: bytes | None) -> list[bytes] | None:
         return None
 
 
-def _words_per_line(rows: Rows) -> Int:
+def _words_per_line(rows: Rows) -> IntArray:
     raw = np.frombuffer(rows.text, dtype=np.uint8)
     apart = _IS_SPACE[raw] | (raw == _NEWLINE)
     starts = np.flatnonzero(~apart & np.concatenate([[True], apart[:-1]]))
@@ -169,7 +169,7 @@ def _quoted_columns(path: Path, rows: Rows, delimiter: bytes, columns: int) -> l
     return [[record[column] for record in records] for column in range(columns)]
 
 
-def _check_counts(path: Path, rows: Rows, counts: Int, columns: int) -> None:
+def _check_counts(path: Path, rows: Rows, counts: IntArray, columns: int) -> None:
     if (counts != columns).any():
         place = int(np.flatnonzero(counts != columns)[0])
         found = f"{counts[place]} column{'' if counts[place] == 1 else 's'}"

@@ -5,11 +5,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyroformer.errors import DataError
-
-Int = NDArray[np.int64]
+from gyroformer.graphs.adjacency import IntArray
 
 MAX_NODES = 20_000_000  # beyond this a file is more likely wrong than large; every reader takes another limit
 _INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,999}")  # as Python prints it, so that 7 and 007 stay two names
@@ -24,11 +22,11 @@ class Names:
 
     def __init__(self, path: Path, max_nodes: int) -> None:
         self._path, self._max_nodes = path, max_nodes
-        self._integers: list[Int] = []
-        self._codes: list[Int] = []
+        self._integers: list[IntArray] = []
+        self._codes: list[IntArray] = []
         self._table: defaultdict[bytes, int] | None = None
 
-    def add_integers(self, names: Int) -> None:
+    def add_integers(self, names: IntArray) -> None:
         """Append names that are integers of at most 18 digits."""
         if self._table is None:
             self._integers.append(names)
@@ -41,7 +39,7 @@ class Names:
         self._codes.append(np.fromiter(map(table.__getitem__, names), dtype=np.int64, count=len(names)))
         check_max_nodes(self._path, len(table), self._max_nodes)
 
-    def finish(self) -> tuple[Int, list[int] | list[str]]:
+    def finish(self) -> tuple[IntArray, list[int] | list[str]]:
         """Return the number of each appended name, and the names: integers if all are, else text."""
         if self._table is None:
             codes, distinct = first_appearance(_joined(self._integers))
@@ -78,7 +76,7 @@ def plain_names(names: list[bytes]) -> list[int] | list[str]:
     return [name.decode("utf-8") for name in names]
 
 
-def first_appearance(values: Int) -> tuple[Int, Int]:
+def first_appearance(values: IntArray) -> tuple[IntArray, IntArray]:
     """Return each value's number in order of first appearance, and the distinct values in that order."""
     if not values.size:
         return values, values
@@ -99,5 +97,5 @@ def first_appearance(values: Int) -> tuple[Int, Int]:
     return number[back], distinct[order]
 
 
-def _joined(parts: list[Int]) -> Int:
+def _joined(parts: list[IntArray]) -> IntArray:
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
