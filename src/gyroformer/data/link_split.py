@@ -68,7 +68,7 @@ class LinkSplit:
         return Data(edge_index=edge_index[:, seen], num_nodes=self.nodes, **kept)
 
     def about(self) -> dict[str, Any]:
-        """Return the seed, the sizes and the sum, for ``results.json``."""
+        """Return the seed, the sizes and the checksum, for ``results.json``."""
         sizes = {part: getattr(self, part).size(1) for part in PARTS}
         return {"name": "edges", "seed": self.seed, "index": None, **sizes, "sha256": self.sha256, "leaks": 0}
 
@@ -82,8 +82,8 @@ def draw_link_split(
 
     Args:
         data: a graph; directions, repetitions and self-loops do not matter.
-        val_share: share of the edges to choose by, at least one edge.
-        test_share: share of the edges to test on, at least one edge.
+        val_share: fraction of the edges to choose by, at least one edge.
+        test_share: fraction of the edges to test on, at least one edge.
         seed: which draw.
 
     Raises:
@@ -91,23 +91,23 @@ def draw_link_split(
     """
     if not (val_share > 0 and test_share > 0 and val_share + test_share < 1):
         raise UsageError(
-            f"the shares held out must be positive and together below 1, got {val_share} and {test_share}"
+            f"the fractions held out must be positive and add up to less than 1, got {val_share} and {test_share}"
         )
     check_draw("seed", seed)
     nodes = int(data.num_nodes or 0)
     edges = undirected_edges(data.edge_index, nodes)
     count = edges.size(1)
-    val, test = (max(1, int(share * count + 0.5)) for share in (val_share, test_share))
+    val, test = (max(1, int(fraction * count + 0.5)) for fraction in (val_share, test_share))
     if count - val - test < 1:
         raise DataError(
-            f"the graph has {count} edges: too few to hold out {val} for validation and {test} for the test; "
-            "links can be learned on a larger graph only"
+            f"the graph has {count} edges: too few to hold out {val} for validation and {test} for testing; "
+            "use a larger graph"
         )
     non_edges = NonEdges(edges, nodes)
     if non_edges.count < val + test:
         raise DataError(
             f"the graph has {non_edges.count} pairs of nodes without an edge, {val + test} are needed beside the "
-            f"held-out edges: hold out smaller shares (now {val_share} and {test_share})"
+            f"held-out edges: hold out smaller fractions (now {val_share} and {test_share})"
         )
     stream = np.random.Generator(np.random.PCG64(seed))
     order = torch.from_numpy(stream.permutation(count))
