@@ -43,7 +43,7 @@ def test_a_pickled_array_is_refused_and_others_beside_it_are_read(tmp_path):
 @pytest.mark.parametrize("keep", [0, 10, 200, -1])
 def test_a_cut_file(path, keep):
     path.write_bytes(path.read_bytes()[:keep])
-    assert "not a sound NumPy archive" in str(refusal(path, "good"))
+    assert "not a valid NumPy archive" in str(refusal(path, "good"))
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
@@ -87,7 +87,7 @@ def test_a_header_that_lies_about_its_shape_allocates_nothing(tmp_path):
 def test_another_method_of_packing_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("good.npy", b"anything")
-    assert "good.npy is packed by a method" in str(refusal(tmp_path / "a.npz"))
+    assert "good.npy is compressed by a method" in str(refusal(tmp_path / "a.npz"))
 
 
 def test_what_is_no_archive(tmp_path):

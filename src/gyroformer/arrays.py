@@ -45,7 +45,7 @@ def read_arrays(
     try:
         with path.open("rb") as file:
             if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
-                raise error(f"{path}: holds a single array, not an archive: {advice}")
+                raise error(f"{path}: a single array, not an archive: {advice}")
             file.seek(0)
             with zipfile.ZipFile(file) as archive:
                 members = {member.filename.removesuffix(_NPY): member for member in archive.infolist()}
@@ -63,15 +63,15 @@ def read_arrays(
         ) from None
     except _DAMAGE as reason:
         words = (str(reason).splitlines() or [type(reason).__name__])[0]
-        raise error(f"{path}: not a sound NumPy archive ({words}): {advice}") from None
+        raise error(f"{path}: not a valid NumPy archive ({words}): {advice}") from None
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     """Return one array; what its header promises is compared with the bytes packed before it is allocated."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{member.filename} is packed by a method that numpy does not use")
+        raise ValueError(f"{member.filename} is compressed by a method that numpy does not use")
     if member.file_size > _DEFLATE_RATIO * member.compress_size + 1024:
-        raise ValueError(f"{member.filename} promises more bytes than are packed")
+        raise ValueError(f"{member.filename} declares more bytes than its compressed data can hold")
     with archive.open(member) as file:
         version = npy.read_magic(file)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0

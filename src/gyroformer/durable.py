@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: sums, locks, and the move into place.
+"""Files that are either whole or not there: checksums, locks, and the move into place.
 
 A killed process leaves at most a ``.part`` and a ``.lock`` file; neither is ever read as data, and the
 lock is the operating system's, so it dies with its holder.

@@ -104,7 +104,7 @@ def test_check_exits_with_3_and_the_difference(folder, karate):
     [
         (["karatee"], 2, "did you mean 'karate'"),
         (["karate", "--check"], 3, "run gyroformer datasets karate --fetch"),
-        (["--check"], 3, "no data set is there"),
+        (["--check"], 3, "no data set found"),
         (["karate", "--fetch", "--offline"], 3, "network is switched off"),
         (["computers", "--fetch"], 3, "no pinned download"),
         (["nouns", "--fetch"], 3, "WordNet 3.0"),

@@ -53,7 +53,7 @@ def test_seeds_give_a_mean_over_draws(files, tmp_path):
     "options, word",
     [
         (["--decoder", "dot"], "fermi-dirac"),
-        (["--val-share", "0.9", "--test-share", "0.2"], "shares held out"),
+        (["--val-share", "0.9", "--test-share", "0.2"], "fractions held out"),
         (["--temperature", "0"], "positive temperature"),
     ],
 )

@@ -68,7 +68,7 @@ def test_a_set_without_a_pinned_download_says_what_to_do(tmp_path, name):
     with pytest.raises(DataError, match="no pinned download") as error:
         fetch(name, tmp_path)
     assert DATASETS[name].files[0].path in str(error.value)
-    with pytest.raises(DataError, match="not there"):
+    with pytest.raises(DataError, match="not found"):
         needed_paths(name, tmp_path)
     assert state_of(name, tmp_path) == "by hand"
     assert list(tmp_path.iterdir()) == []

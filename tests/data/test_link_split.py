@@ -3,7 +3,7 @@ import torch
 from small_graphs import blocks_graph
 from torch_geometric.data import Data
 
-from gyroformer.data.link_split import draw_link_split
+from gyroformer.data.link_split import LinkSplit, draw_link_split
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.non_edges import pair_numbers, undirected_edges
 
@@ -80,5 +80,13 @@ def test_graphs_that_are_too_small_or_too_dense_are_refused():
 
 @pytest.mark.parametrize("shares", [(0.0, 0.1), (0.5, 0.5), (-0.1, 0.2), (float("nan"), 0.1)])
 def test_wrong_shares_are_refused(shares):
-    with pytest.raises(UsageError, match="shares held out"):
+    with pytest.raises(UsageError, match="fractions held out"):
         draw_link_split(blocks_graph(), val_share=shares[0], test_share=shares[1])
+
+
+def test_the_checksum_of_a_split_is_the_same_in_every_version():
+    pairs = {"train": [[0, 1], [1, 2]], "val": [[2], [3]], "test": [[0], [3]]}
+    non_edges = {"val_non": [[0], [2]], "test_non": [[1], [3]]}
+    parts = {part: torch.tensor(ends) for part, ends in (pairs | non_edges).items()}
+    checksum = LinkSplit(nodes=4, seed=0, **parts).sha256
+    assert checksum == "b4b4e2318981339d4bf149e00e78021563d228e58c8abc229efa3ca39e9f865d"

@@ -53,7 +53,7 @@ def test_a_path_goes_to_the_reader(tmp_path):
 
 def test_a_missing_set_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("GYROFORMER_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(DataError, match=r"ind\.cora\.x: not there; run gyroformer datasets cora --fetch"):
+    with pytest.raises(DataError, match=r"ind\.cora\.x: not found; run gyroformer datasets cora --fetch"):
         gf.load("cora")
 
 

@@ -31,8 +31,8 @@ def test_the_public_layout_is_read_and_its_pickled_names_are_not(tmp_path):
     [
         ({"labels": np.array([0, 1])}, "labels of shape \\(2,\\) for 3 nodes"),
         ({"labels": np.array([{}, 1, 2], dtype=object)}, "pickle"),
-        ({"adj_indices": np.array([1, 2, 1, 9])}, "not sound"),
-        ({"attr_shape": np.array([3])}, "not sound"),
+        ({"adj_indices": np.array([1, 2, 1, 9])}, "not valid"),
+        ({"attr_shape": np.array([3])}, "not valid"),
     ],
 )
 def test_broken_files_are_one_line(tmp_path, changes, words):

@@ -31,13 +31,13 @@ def test_test_nodes_get_their_own_rows(tmp_path, gap):
 @pytest.mark.parametrize(
     "name, content, words",
     [
-        ("test.index", b"510\nfive\n", "test.index:2: expected a node number"),
+        ("test.index", b"510\nfive\n", "test.index:2: expected a node index"),
         ("test.index", b"", "empty"),
         ("test.index", b"510\n511\n", "do not fit together"),
         ("allx", python2_pickle(np.eye(3)), "expected a sparse matrix"),
         ("ally", python2_pickle([1, 2]), "not loaded|expected a table"),
         ("graph", python2_pickle([1, 2]), "expected lists of neighbours"),
-        ("y", python2_pickle(np.eye(3, dtype=np.int32)[np.zeros(400, dtype=int)]), "leave no 500"),
+        ("y", python2_pickle(np.eye(3, dtype=np.int32)[np.zeros(400, dtype=int)]), "leave fewer than 500"),
     ],
 )
 def test_broken_files_are_named(tmp_path, name, content, words):

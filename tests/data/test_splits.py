@@ -112,7 +112,7 @@ def test_the_hash_is_of_the_division_not_of_its_order_or_name():
     "name, options, words",
     [
         ("pubilc", {}, "did you mean 'public'"),
-        ("public", {}, "no public split; those that have: citeseer, pubmed, cora"),
+        ("public", {}, "no public split; data sets that have one: citeseer, pubmed, cora"),
         ("public", {"seed": 1}, "takes no seed"),
         ("random", {"index": 1}, "takes no index, only seed"),
         ("random", {"seed": -1}, "from 0 to"),
@@ -150,7 +150,7 @@ def test_stored_masks_are_read_and_judged(tmp_path):
         [0, 3],
         [2],
     )
-    with pytest.raises(DataError, match=r"2_4\.npz: not there; run gyroformer datasets texas"):
+    with pytest.raises(DataError, match=r"2_4\.npz: not found; run gyroformer datasets texas"):
         make_split(data, index=4, folder=tmp_path)
     with pytest.raises(UsageError, match="no number 10"):
         make_split(data, index=10, folder=tmp_path)
@@ -231,5 +231,16 @@ def test_only_the_callers_own_split_may_have_no_test_node():
     assert given.leaks == 0
     assert len(given.sha256) == 64
     for name, empty in (("random", "test"), ("given", "val")):
-        with pytest.raises(DataError, match=f"{empty} must be a list of node numbers, and not empty"):
+        with pytest.raises(DataError, match=f"{empty} must be a list of node indices, and not empty"):
             Split(name=name, nodes=2, **{**parts, empty: parts["test"]})
+
+
+def test_the_checksum_of_a_split_is_the_same_in_every_version():
+    split = Split(
+        name="random",
+        nodes=4,
+        train=torch.tensor([3, 0]),
+        val=torch.tensor([1]),
+        test=torch.tensor([2]),
+    )
+    assert split.sha256 == "30e2eb28c7791655667909bdd040ce9a073927f6e8c8dd6f0aab10826cb555f7"

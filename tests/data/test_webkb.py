@@ -31,7 +31,7 @@ def test_actor_has_word_numbers(tmp_path):
     [
         (["0\t1,0\t0", "1\t1,0"], "label.txt:3: expected 3 fields"),
         (["0\t1,0\t0\t1"], "label.txt:2: expected 3 fields"),
-        (["0\t1,0\t0", "1\t1,x\t0"], "label.txt:3: a feature is not a whole number"),
+        (["0\t1,0\t0", "1\t1,x\t0"], "label.txt:3: a feature is not an integer"),
         (["0\t1,0\t0", "1\t1\t0"], "different numbers of features"),
         (["0\t1,0\t0", "0\t1,0\t0"], "each once"),
         (["0\t1,0\t0", "1\t1,-1\t0"], "negative"),

@@ -185,7 +185,7 @@ def test_graphs_of_every_kind_are_the_same(tmp_path):
     kinds = [tree, matrix, matrix.tocsr(), (ends, size), (torch.from_numpy(ends), size), path, str(path)]
     found = [gf.GraphEmbedder(random_state=0, **QUICK).fit_transform(kind) for kind in kinds]
     assert all(np.array_equal(one, found[0]) for one in found)
-    with pytest.raises(UsageError, match="list is no graph"):
+    with pytest.raises(UsageError, match="list is not a graph"):
         gf.GraphEmbedder().fit([1, 2])
     with pytest.raises(UsageError, match="did you mean 'cora'"):
         gf.GraphEmbedder().fit("coro")

@@ -87,7 +87,7 @@ def test_names_and_summary_survive_what_pyg_does():
         ({"num_nodes": 3, "x": [[1e300], [2.0], [1.0]]}, "beyond float32"),
         ({"num_nodes": 3, "y": [0, -2, 2]}, "label of row 1 is -2"),
         ({"num_nodes": 3, "y": [0, np.nan, 2]}, "are finite"),
-        ({"num_nodes": 3, "y": [0, 0.5, 2]}, "whole"),
+        ({"num_nodes": 3, "y": [0, 0.5, 2]}, "class numbers are integers"),
         ({"num_nodes": 3, "y": [0, 10**12, 2]}, "below 65536"),
     ],
 )

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help="A data set's name, or a graph file.")]
 Samples = Annotated[
     int | None,
-    typer.Option("--samples", help="Draw so many nodes of each component instead of taking all."),
+    typer.Option("--samples", help="Draw this many nodes of each component instead of using all."),
 ]
-Exact = Annotated[bool, typer.Option("--exact", help="Take all nodes, however long it takes.")]
+Exact = Annotated[bool, typer.Option("--exact", help="Use all nodes, however long it takes.")]
 Plot = Annotated[
     Path | None, typer.Option("--plot", help="Write the histogram as a self-contained HTML page.")
 ]
@@ -112,7 +112,7 @@ def how(found: "GraphCurvature") -> str:
     drawn = max(part.sources for part in found.components)
     return (
         f"± {found.standard_error:.4f} (sampled: every triple, distances to {drawn:,} nodes drawn from each "
-        "component; the histogram carries the draw's noise; --exact takes all nodes)"
+        "component; the histogram has sampling noise; --exact uses all nodes)"
     )
 
 
@@ -122,7 +122,7 @@ def component_lines(found: "GraphCurvature") -> list[str]:
         return []
     lines = [
         "",
-        "several components: distances within each, the mean over the triples of all",
+        "several components: distances are within each, the mean is over all triples",
         f"{'nodes':>10} {'edges':>12} {'triples':>16} {'curvature':>10}",
     ]
     for part in found.components[:LISTED]:
@@ -134,7 +134,7 @@ def component_lines(found: "GraphCurvature") -> list[str]:
     if rest > 0:
         lines.append(f"and {rest:,} smaller ones")
     if found.flat_components:
-        lines.append(f"{found.flat_components:,} of single nodes or edges, without a triple")
+        lines.append(f"{found.flat_components:,} with a single node or edge, without a triple")
     return lines
 
 
@@ -146,10 +146,10 @@ def histogram_rows(found: "GraphCurvature", *, ascii_only: bool = False) -> "lis
     largest = max(counts)
     rows = []
     for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
-        share = count / found.triples
+        fraction = count / found.triples
         row = Text(f"{_edge(low)} {'to' if ascii_only else '…'} {_edge(high)} ")
         row.append(_bar(count / largest, ascii_only), style="blue" if low < 0 else "red")
-        row.append(f" {share:.1%}" if share >= 0.0005 else (" <0.1%" if count else ""), style="dim")
+        row.append(f" {fraction:.1%}" if fraction >= 0.0005 else (" <0.1%" if count else ""), style="dim")
         rows.append(row)
     return rows
 
@@ -171,10 +171,10 @@ def coarser(edges: tuple[float, ...], counts: tuple[int, ...]) -> tuple[list[flo
     return [(first // step + i) * step * width for i in range(len(joined) + 1)], joined
 
 
-def _bar(share: float, ascii_only: bool) -> str:
+def _bar(fraction: float, ascii_only: bool) -> str:
     if ascii_only:
-        return "#" * round(share * BAR)
-    eighths = round(share * BAR * 8)
-    if share > 0:
+        return "#" * round(fraction * BAR)
+    eighths = round(fraction * BAR * 8)
+    if fraction > 0:
         eighths = max(eighths, 1)  # what is there is seen
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()

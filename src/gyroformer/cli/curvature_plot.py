@@ -17,11 +17,11 @@ def write_plot(path: Path, graph: str, found: "GraphCurvature") -> None:
     import plotly.graph_objects as go
 
     lows, width = found.edges[:-1], found.edges[1] - found.edges[0]
-    shares = [count / found.triples for count in found.counts]
+    fractions = [count / found.triples for count in found.counts]
     figure = go.Figure(
         go.Bar(
             x=[low + width / 2 for low in lows],
-            y=shares,
+            y=fractions,
             width=[width * 0.96] * len(lows),
             marker_color=[NEGATIVE if low < 0 else POSITIVE for low in lows],
             customdata=[
@@ -37,7 +37,7 @@ def write_plot(path: Path, graph: str, found: "GraphCurvature") -> None:
     figure.update_layout(
         title=f"Sectional curvature of {escape(graph)}<br><sub>{found.reading}</sub>",
         xaxis_title=f"curvature of a triple ({found.triples:,} triples)",
-        yaxis={"title": "share of the triples", "tickformat": ".0%"},
+        yaxis={"title": "fraction of the triples", "tickformat": ".0%"},
         template="plotly_white",
         bargap=0,
         showlegend=False,

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 Names = Annotated[list[str] | None, typer.Argument(help="Data sets; all of them by default.")]
 Fetch = Annotated[bool, typer.Option("--fetch", help="Download what is missing, with pinned SHA-256.")]
-Verify = Annotated[bool, typer.Option("--check", help="Verify sums, counts and homophily; 3 if they differ.")]
+Verify = Annotated[
+    bool, typer.Option("--check", help="Verify checksums, counts, homophily; exit 3 if they differ.")
+]
 Offline = Annotated[bool, typer.Option("--offline", help="Never use the network (as GYROFORMER_OFFLINE=1).")]
 Source = Annotated[
     Path | None,
@@ -90,7 +92,7 @@ def _check(names: list[str], folder: Path, shown: Progress, *, all_of_them: bool
     if all_of_them:
         names = [name for name in names if state_of(name, folder) in ("ready", "no splits")]
         if not names:
-            raise DataError(f"{folder}: no data set is there; run gyroformer datasets --fetch")
+            raise DataError(f"{folder}: no data set found; run gyroformer datasets --fetch")
     found = {}
     for name in names:
         shown.show(f"checking {name}")

@@ -47,8 +47,8 @@ def _from_pickle(path: Path, *, hgcn: bool) -> Listing:
         neighbours = cast(dict[int, dict[int, object]], graph.state["_adj"])
         ids = np.array(list(attributes), dtype=np.int64)
         table = np.array([attributes[node]["feat"] for node in attributes], dtype=np.float64)
-        place = {node: position for position, node in enumerate(attributes)}
-        pairs = [(place[one], place[other]) for one in neighbours for other in neighbours[one]]
+        index = {node: i for i, node in enumerate(attributes)}
+        pairs = [(index[one], index[other]) for one in neighbours for other in neighbours[one]]
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{path}: not the Airport graph ({error!r}); {FETCH_AGAIN}") from None
     edges = np.array(sorted(pairs), dtype=np.int64).T
@@ -61,6 +61,6 @@ def _from_pickle(path: Path, *, hgcn: bool) -> Listing:
 def _hgcn_features(x: NDArray[np.floating], edges: IntArray) -> NDArray[np.floating]:
     nodes = len(x)
     total = x.sum(axis=1, keepdims=True)
-    shares = np.divide(x, total, out=np.zeros(x.shape), where=total != 0)
+    fractions = np.divide(x, total, out=np.zeros(x.shape), where=total != 0)
     degree = np.minimum(np.bincount(edges[0], minlength=nodes), LARGEST_DEGREE)
-    return np.hstack([shares, np.eye(LARGEST_DEGREE + 1)[degree], np.ones((nodes, 1))])
+    return np.hstack([fractions, np.eye(LARGEST_DEGREE + 1)[degree], np.ones((nodes, 1))])

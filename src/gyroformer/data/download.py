@@ -1,7 +1,7 @@
 """Download one file so that it is exactly the file that was meant.
 
-TLS is verified, the sum and the length are known beforehand, the bytes go to a ``.part`` file beside the
-target and are moved into place only when the sum is right. A broken connection is taken up where it
+TLS is verified, the checksum and the length are known beforehand, the bytes go to a ``.part`` file beside the
+target and are moved into place only when the checksum is right. A broken connection is taken up where it
 stopped. An https address never leads to an unencrypted one.
 """
 
@@ -57,12 +57,12 @@ def download(
     patience: Patience | None = None,
     progress: Progress | None = None,
 ) -> bool:
-    """Put the file with this sum and length at ``target``; return False if one was there already.
+    """Put the file with this checksum and length at ``target``; return False if one was there already.
 
     Args:
         urls: addresses of the same bytes, tried in turn.
         target: where the file goes; its folder is created.
-        sha256: the sum it must have, in hexadecimal.
+        sha256: the checksum it must have, in hexadecimal.
         size: the length it must have; not one byte more is read.
         offline: raise instead of using the network, as ``GYROFORMER_OFFLINE=1`` does.
         loopback_http: allow plain http to this machine itself, for tests.
@@ -74,7 +74,7 @@ def download(
         return False
     if offline or is_offline():
         raise DataError(
-            f"{target}: not there, and the network is switched off; copy the file there, "
+            f"{target}: not found, and the network is switched off; copy the file there, "
             f"or leave out --offline and unset {OFFLINE_VARIABLE}"
         )
     make_folder(target.parent)
@@ -82,7 +82,7 @@ def download(
     with only_one(target.with_name(f"{target.name}.lock")):
         if target.exists():  # another process brought it while this one waited
             return False
-        # the sum is in the name: bytes of another version are never taken up
+        # the checksum is in the name: bytes of another version are never taken up
         part = target.with_name(f"{target.name}.{sha256[:12]}.part")
         transfer = _Transfer(opener, part, sha256, size, patience or Patience(), progress or (lambda _: None))
         reasons = []
@@ -96,7 +96,7 @@ def download(
                 continue
             except OSError as error:  # the usual errors of a network are refusals by now
                 raise DataError(
-                    f"{part}: {error.strerror or error}; look at the disk, then try again"
+                    f"{part}: {error.strerror or error}; check the disk, then try again"
                 ) from None
             return True
     raise DataError(f"{target}: not downloaded; " + "; ".join(reasons or ["no address is known"]))
@@ -173,7 +173,7 @@ class _Transfer:
         start = have if answer.status == http.client.PARTIAL_CONTENT else 0
         if start and not answer.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
             self.part.unlink()
-            raise _Broken("the server continued at another place than asked")
+            raise _Broken("the server continued at another offset than asked")
         announced = answer.headers.get("Content-Length", "")
         if announced.isdecimal() and start + int(announced) != self.size:
             raise _Refused(f"wrong length: expected {self.size} bytes, announced {start + int(announced)}")

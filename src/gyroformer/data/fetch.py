@@ -31,7 +31,7 @@ def fetch(
     missing = missing_files(used_files(spec, folder), folder)
     if any(not file.urls for file in missing):
         raise DataError(
-            f"{name}: no pinned download, because the copy whose sum is known was made from the public one; "
+            f"{name}: no pinned download, because the copy whose checksum is known was made from the public one; "
             f"{spec.by_hand}"
         )
     for file in missing:
@@ -61,14 +61,14 @@ def take_from(archive: Path, names: Iterable[str], folder: Path) -> list[str]:
     """Take the files of the data sets ``names`` out of a tar or zip archive; return the paths taken.
 
     Members may lie in any folder of the archive as long as their path ends as it does in the data folder.
-    Each must have the sum that is known for it; files that are there are left alone.
+    Each must have the checksum that is known for it; files that are there are left alone.
     """
     wanted = {file.path: file for name in names for file in _all_files(get_spec(name))}
     make_folder(folder)
     taken = []
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".unpack-") as place:
-        for member in unpack(archive, Path(place), wanted=lambda path: _ends(path, wanted) is not None):
-            file = wanted[_ends(member.relative_to(place).as_posix(), wanted) or ""]
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".unpack-") as scratch:
+        for member in unpack(archive, Path(scratch), wanted=lambda path: _ends(path, wanted) is not None):
+            file = wanted[_ends(member.relative_to(scratch).as_posix(), wanted) or ""]
             found = sha256_of(member)
             if found != file.sha256:
                 raise DataError(f"{archive}: {file.path} has sha256 {found}, expected {file.sha256}")

@@ -68,7 +68,7 @@ class LinkSplit:
         return Data(edge_index=edge_index[:, seen], num_nodes=self.nodes, **kept)
 
     def about(self) -> dict[str, Any]:
-        """Return the seed, the sizes and the sum, for ``results.json``."""
+        """Return the seed, the sizes and the checksum, for ``results.json``."""
         sizes = {part: getattr(self, part).size(1) for part in PARTS}
         return {"name": "edges", "seed": self.seed, "index": None, **sizes, "sha256": self.sha256, "leaks": 0}
 
@@ -91,17 +91,17 @@ def draw_link_split(
     """
     if not (val_fraction > 0 and test_fraction > 0 and val_fraction + test_fraction < 1):
         raise UsageError(
-            f"the fractions held out must be positive and together below 1, got {val_fraction} and {test_fraction}"
+            f"the fractions held out must be positive and add up to less than 1, got {val_fraction} and {test_fraction}"
         )
     check_draw("seed", seed)
     nodes = int(data.num_nodes or 0)
     edges = undirected_edges(data.edge_index, nodes)
     count = edges.size(1)
-    val, test = (max(1, int(part * count + 0.5)) for part in (val_fraction, test_fraction))
+    val, test = (max(1, int(fraction * count + 0.5)) for fraction in (val_fraction, test_fraction))
     if count - val - test < 1:
         raise DataError(
-            f"the graph has {count} edges: too few to hold out {val} for validation and {test} for the test; "
-            "links can be learned on a larger graph only"
+            f"the graph has {count} edges: too few to hold out {val} for validation and {test} for testing; "
+            "use a larger graph"
         )
     non_edges = NonEdges(edges, nodes)
     if non_edges.count < val + test:

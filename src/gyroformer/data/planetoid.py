@@ -34,16 +34,16 @@ def read_planetoid(folder: Path, prefix: str) -> Listing:
     train = len(_labels(files["y"]))
     if train + VALIDATION > known:
         raise DataError(
-            f"{files['y']}: {train} training nodes leave no {VALIDATION} of {known} to validate on"
+            f"{files['y']}: {train} training nodes of {known} leave fewer than {VALIDATION} for validation"
         )
 
-    # row r of the stacked table belongs to node place[r]
-    place = np.concatenate([np.arange(known), test])
+    # row r of the stacked table belongs to node node_of[r]
+    node_of = np.concatenate([np.arange(known), test])
     stacked = sparse.coo_array(sparse.vstack([known_x, test_x]))
     rows, columns = stacked.coords
-    x = sparse.csr_array((stacked.data, (place[rows], columns)), shape=(nodes, known_x.shape[1]))
+    x = sparse.csr_array((stacked.data, (node_of[rows], columns)), shape=(nodes, known_x.shape[1]))
     y = np.zeros(nodes, dtype=np.int64)
-    y[place] = np.concatenate([known_y, test_y])
+    y[node_of] = np.concatenate([known_y, test_y])
 
     source, target = _edges(files["graph"])
     masks = {
@@ -58,7 +58,7 @@ def _test_index(path: Path) -> IntArray:
     lines = path.read_text(encoding="ascii", errors="replace").split()
     for number, line in enumerate(lines, start=1):
         if not line.isdecimal():
-            raise DataError(f"{path}:{number}: expected a node number, found {line[:40]!r}")
+            raise DataError(f"{path}:{number}: expected a node index, found {line[:40]!r}")
     if not lines:
         raise DataError(f"{path}: empty; {FETCH_AGAIN}")
     return np.array(lines, dtype=np.int64)
@@ -80,7 +80,7 @@ def _features(path: Path) -> sparse.csr_array:
 def _labels(path: Path) -> IntArray:
     held = unpickle(path, NUMPY)
     if not isinstance(held, np.ndarray) or held.ndim != 2 or held.dtype.kind not in "iuf":
-        raise DataError(f"{path}: expected a table of one label a row, found {type(held).__name__}")
+        raise DataError(f"{path}: expected a table with one label per row, found {type(held).__name__}")
     labels: IntArray = held.argmax(axis=1).astype(np.int64)
     return labels
 

@@ -3,7 +3,7 @@
 The counts are those of the source as published, measured once by hand and not by this package, so that
 ``gyroformer datasets --check`` compares two independent numbers.
 
-A file without an address has no pinned download: the copy whose sum is known was made from the public one
+A file without an address has no pinned download: the copy whose checksum is known was made from the public one
 (saved without pickles, compressed, derived), so the bytes at the public address are others. Such a set says
 in ``by_hand`` what to do.
 """

@@ -52,9 +52,9 @@ def planetoid(folder: str) -> tuple[FileSpec, ...]:
     return (*core, *geom_gcn_splits(f"planetoid/{folder}/geom-gcn/raw", prefix))
 
 
-def qgcn(path: str, place: str) -> tuple[FileSpec, ...]:
+def qgcn(path: str, remote: str) -> tuple[FileSpec, ...]:
     """Return the one edge list of a reconstruction set."""
-    return (FileSpec(path, at(QGCN, place)),)
+    return (FileSpec(path, at(QGCN, remote)),)
 
 
 def save_as(address: str, path: str) -> str:

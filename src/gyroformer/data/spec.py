@@ -14,7 +14,7 @@ class FileSpec:
     """One file of a data set.
 
     Attributes:
-        path: place under the data folder.
+        path: path under the data folder.
         urls: addresses that serve exactly these bytes, tried in turn; none: no pinned download.
         needed: False for a file that only one split reads.
     """
@@ -25,7 +25,7 @@ class FileSpec:
 
     @property
     def sha256(self) -> str:
-        """The sum that the file must have."""
+        """The checksum that the file must have."""
         return CHECKSUMS[self.path][0]
 
     @property
@@ -43,7 +43,7 @@ class DatasetSpec:
         instead: files that, where they are found, are read in place of ``files``.
         edges: distinct unordered pairs, self loops left out.
         listed_edges: columns of the edge list as usually published (``homophily`` is over these).
-        homophily: share of the listed edges whose two ends have the same label, to three decimals.
+        homophily: fraction of the listed edges whose two ends have the same label, to three decimals.
         splits: names of the splits that fit this set, the default one first.
         feature_sets: names that ``load(..., features=NAME)`` knows, the default one first.
         by_hand: how to get the files that have no pinned download.
@@ -78,5 +78,5 @@ class DatasetSpec:
 
     @property
     def fetchable(self) -> bool:
-        """True if every needed file has an address with a pinned sum."""
+        """True if every needed file has an address with a pinned checksum."""
         return all(file.urls for file in self.files if file.needed)

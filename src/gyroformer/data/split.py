@@ -42,13 +42,13 @@ class Split:
     Attributes:
         name: the rule that made it.
         nodes: number of nodes of the graph.
-        train: node positions, int64, ascending.
-        val: node positions, int64, ascending.
-        test: node positions, int64, ascending.
+        train: node indices, int64, ascending.
+        val: node indices, int64, ascending.
+        test: node indices, int64, ascending.
         dataset: name of the data set, empty for a graph without one.
         seed: seed of the draw, for a rule that draws.
         index: number of the stored split, for a rule with several.
-        stratified: whether the draw kept the classes' shares.
+        stratified: whether the draw kept the classes' fractions.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Split:
             chosen: Tensor = getattr(self, part)
             may_be_empty = part == "test" and self.name in UNTESTED
             if chosen.dtype != torch.int64 or chosen.dim() != 1 or not (chosen.numel() or may_be_empty):
-                raise DataError(f"split {self.name!r}: {part} must be a list of node numbers, and not empty")
+                raise DataError(f"split {self.name!r}: {part} must be a list of node indices, and not empty")
             chosen = chosen.sort().values
             if chosen.numel() and (chosen[0] < 0 or chosen[-1] >= self.nodes):
                 raise DataError(f"split {self.name!r}: {part} names a node beyond the graph's {self.nodes}")

@@ -1,4 +1,4 @@
-"""Splits on disk: ``.json`` to read, ``.npz`` to be small; both carry the hash, checked on reading."""
+"""Splits on disk: ``.json`` to read, ``.npz`` to be small; both carry the checksum, compared on reading."""
 
 import io
 import json
@@ -34,7 +34,7 @@ def save_split(split: Split, path: str | Path) -> None:
     try:
         write_durably(path, content)
     except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
+        raise DataError(f"{path}: cannot be written ({error.strerror}); choose another path") from None
 
 
 def load_split(path: str | Path) -> Split:
@@ -53,7 +53,7 @@ def load_split(path: str | Path) -> Split:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorruptFileError(f"{path}: not a saved split ({error})") from None
     if promised != (FORMAT, split.sha256):
-        raise CorruptFileError(f"{path}: altered since it was saved: its hash is not the one it carries")
+        raise CorruptFileError(f"{path}: changed since it was saved: its checksum does not match")
     return split
 
 

@@ -38,7 +38,7 @@ class Rule:
 
 
 SPLITS: dict[str, Rule] = {
-    "public": Rule(None, None, "Planetoid's own: 20 nodes a class, 500, 1000"),
+    "public": Rule(None, None, "Planetoid's own: 20 nodes per class, 500, 1000"),
     "geom-gcn": Rule("index", 0, "ten stored ones, in fact 48/32/20"),
     "random": Rule("seed", 0, "60/20/20, drawn"),
     "clean": Rule("seed", 0, "70/15/15 of every class, drawn"),
@@ -64,7 +64,7 @@ def make_split(
         name: a key of ``SPLITS``; by default the data set's own, or ``random`` for a graph without a name.
         seed: which draw, for a split that is drawn.
         index: which one, for stored splits.
-        stratified: draw ``random`` from each class in turn, so that all parts have the classes' shares.
+        stratified: draw ``random`` from each class in turn, so that all parts have the same fraction of each class.
         folder: the data folder, if not the usual one.
     """
     dataset = str(getattr(data, "name", "") or "")
@@ -83,9 +83,9 @@ def make_split(
             parts = _stored(dataset, chosen["index"], nodes, Path(folder) if folder else data_folder())
         case "random":
             groups = _classes(data, name) if stratified else [_labelled(data, nodes)]
-            parts = _draw(groups, chosen["seed"], share=0.2)
+            parts = _draw(groups, chosen["seed"], fraction=0.2)
         case "clean":
-            parts = _draw(_classes(data, name), chosen["seed"], share=0.15)
+            parts = _draw(_classes(data, name), chosen["seed"], fraction=0.15)
         case _:
             parts = _legacy(data, chosen["seed"])
     train, val, test = parts
@@ -120,7 +120,7 @@ def _public(data: "Data") -> tuple[Tensor, Tensor, Tensor]:
     masks = [getattr(data, f"{part}_mask", None) for part in PARTS]
     if not all(isinstance(mask, Tensor) and mask.dim() == 1 for mask in masks):
         public = [name for name, spec in DATASETS.items() if "public" in spec.splits]
-        raise UsageError(f"this graph has no public split; those that have: {', '.join(public)}")
+        raise UsageError(f"this graph has no public split; data sets that have one: {', '.join(public)}")
     train, val, test = (mask.nonzero().flatten() for mask in masks if mask is not None)
     return train, val, test
 
@@ -136,7 +136,7 @@ def _stored(dataset: str, index: int, nodes: int, folder: Path) -> tuple[Tensor,
         raise UsageError(f"there are ten stored splits, numbered 0 to 9: no number {index}")
     path = folder / files[0]
     if not path.is_file():
-        raise DataError(f"{path}: not there; run gyroformer datasets {dataset} --fetch")
+        raise DataError(f"{path}: not found; run gyroformer datasets {dataset} --fetch")
     arrays = read_arrays(path, [f"{part}_mask" for part in PARTS], advice=FETCH_AGAIN)
     masks = [mask.astype(np.bool_) for mask in arrays.values()]
     if any(mask.shape != (nodes,) for mask in masks):
@@ -164,12 +164,12 @@ def _labelled(data: "Data", nodes: int) -> Tensor:
     return torch.arange(nodes) if not isinstance(y, Tensor) else (y.cpu() != UNLABELLED).nonzero().flatten()
 
 
-def _draw(groups: list[Tensor], seed: int, *, share: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Take the same share of each group for validation and for test, the rest for training."""
+def _draw(groups: list[Tensor], seed: int, *, fraction: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Take the same fraction of each group for validation and for test, the rest for training."""
     generator = torch.Generator().manual_seed(seed)
     train, val, test = [], [], []
     for group in groups:
-        count = int(share * group.numel() + 0.5)
+        count = int(fraction * group.numel() + 0.5)
         order = group[torch.randperm(group.numel(), generator=generator)]
         val.append(order[:count])
         test.append(order[count : 2 * count])

@@ -39,7 +39,7 @@ def needed_paths(name: str, folder: Path) -> list[Path]:
     missing = missing_files(files, folder)
     if missing:
         cure = f"run gyroformer datasets {name} --fetch" if spec.fetchable else spec.by_hand
-        raise DataError(f"{folder / missing[0].path}: not there; {cure}")
+        raise DataError(f"{folder / missing[0].path}: not found; {cure}")
     return [folder / file.path for file in files]
 
 

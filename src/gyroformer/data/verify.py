@@ -37,11 +37,11 @@ class Verdict:
 def verify(name: str, folder: Path) -> Verdict:
     """Return how the data set ``name`` in ``folder`` compares with the registry.
 
-    A file that differs from its pinned sum is a difference; one that has no pinned download may be another
-    copy of the same contents, so there only the contents count and the sum is a note.
+    A file that differs from its pinned checksum is a difference; one that has no pinned download may be another
+    copy of the same contents, so there only the contents count and the checksum is a note.
     """
     spec = get_spec(name)
-    differences, notes = _check_sums(spec, folder)
+    differences, notes = _check_checksums(spec, folder)
     try:
         measured = measure(name, folder)
     except DataError as error:
@@ -71,7 +71,7 @@ def measure(name: str, folder: Path) -> dict[str, Number]:
     }
 
 
-def _check_sums(spec: DatasetSpec, folder: Path) -> tuple[list[str], list[str]]:
+def _check_checksums(spec: DatasetSpec, folder: Path) -> tuple[list[str], list[str]]:
     differences: list[str] = []
     notes: list[str] = []
     used = used_files(spec, folder)
@@ -79,7 +79,7 @@ def _check_sums(spec: DatasetSpec, folder: Path) -> tuple[list[str], list[str]]:
         path = folder / file.path
         if not path.is_file():
             if file in used and not file.needed:
-                notes.append(f"{file.path}: not there (a stored split)")
+                notes.append(f"{file.path}: not found (a stored split)")
         elif sha256_of(path) != file.sha256:
             known = "from the pinned one" if file.urls else "from the copy known here"
             (differences if file.urls else notes).append(f"{file.path}: sha256 differs {known}")

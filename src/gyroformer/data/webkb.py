@@ -68,7 +68,7 @@ def _node_table(path: Path) -> tuple[list[int], list[IntArray], list[int]]:
         try:
             values = np.array(listed.split(","), dtype=np.int64)
         except ValueError:
-            raise DataError(f"{path}:{number}: a feature is not a whole number; {FETCH_AGAIN}") from None
+            raise DataError(f"{path}:{number}: a feature is not an integer; {FETCH_AGAIN}") from None
         if values.min() < 0:
             raise DataError(f"{path}:{number}: a feature is negative; {FETCH_AGAIN}")
         nodes.append(int(node))

@@ -17,7 +17,7 @@ Csr = Any
 
 
 def sum_by(index: IntArray, weights: NDArray[Any], size: int) -> FloatArray:
-    """Return, for each i below ``size``, the sum of the weights at the places where ``index`` is i."""
+    """Return, for each i below ``size``, the sum of the weights whose ``index`` is i."""
     return np.asarray(np.bincount(index, weights=weights, minlength=size), np.float64)
 
 

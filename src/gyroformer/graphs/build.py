@@ -59,7 +59,7 @@ class GraphSummary:
             (self.self_loops, f"{_count(self.self_loops, 'self loop')} dropped"),
             (self.duplicates, f"{_count(self.duplicates, 'duplicate')} dropped"),
             (self.reversed_duplicates, f"{_count(self.reversed_duplicates, 'pair')} listed {both}"),
-            (self.weight_conflicts, f"{_count(self.weight_conflicts, 'duplicate')} of another weight"),
+            (self.weight_conflicts, f"{_count(self.weight_conflicts, 'duplicate')} with another weight"),
             (self.isolated, f"{_count(self.isolated, 'isolated node')}"),
         ]
         edges = f"{_count(self.edges, f'{kind} edge')} of {self.listed_edges:,} listed"
@@ -86,8 +86,8 @@ def graph_from_edges(
     have two meanings; the summary counts the duplicates whose weight differs from the one kept.
 
     Args:
-        source: position of each edge's first node, integers of shape ``(E,)`` in ``[0, num_nodes)``.
-        target: position of each edge's second node, same shape.
+        source: index of each edge's first node, integers of shape ``(E,)`` in ``[0, num_nodes)``.
+        target: index of each edge's second node, same shape.
         num_nodes: number of nodes, at least 1.
         ids: the nodes' own names in order; ``0 … num_nodes - 1`` by default.
         weight: one finite number for each listed edge, shape ``(E,)``.
@@ -138,18 +138,22 @@ def _count(number: int, noun: str) -> str:
 def checked_ends(source: np.ndarray, target: np.ndarray, num_nodes: int) -> tuple[IntArray, IntArray]:
     """Return the ends of listed edges as int64; a DataError names the first that is no node."""
     if num_nodes > MAX_NODES:
-        raise DataError(f"{num_nodes} nodes, but a pair of nodes has to fit 62 bits: at most {MAX_NODES}")
+        raise DataError(
+            f"{num_nodes} nodes, but at most {MAX_NODES} are supported: a pair of nodes has to fit 62 bits"
+        )
     if num_nodes < 1:
         raise DataError("the graph has no node: give at least one node or edge")
     if source.ndim != 1 or source.shape != target.shape:
-        raise DataError(f"edges need two equally long rows of ends, got {source.shape} and {target.shape}")
+        raise DataError(
+            f"edges need two 1-D arrays of equal length, got shapes {source.shape} and {target.shape}"
+        )
     for ends in (source, target):
         if ends.size and not np.issubdtype(ends.dtype, np.integer):
-            raise DataError(f"edge ends must be integers, got {ends.dtype}: number the nodes from 0")
+            raise DataError(f"edge endpoints must be integers, got {ends.dtype}: number the nodes from 0")
         if ends.size and (int(ends.min()) < 0 or int(ends.max()) >= num_nodes):
-            place = int(np.flatnonzero((ends < 0) | (ends >= num_nodes))[0])
+            index = int(np.flatnonzero((ends < 0) | (ends >= num_nodes))[0])
             raise DataError(
-                f"edge {place} ends at node {int(ends[place])}, but nodes are numbered 0 to {num_nodes - 1}: "
+                f"edge {index} ends at node {int(ends[index])}, but nodes are numbered 0 to {num_nodes - 1}: "
                 "correct the edge or the number of nodes"
             )
     return source.astype(np.int64, copy=False), target.astype(np.int64, copy=False)
@@ -227,13 +231,13 @@ def _turned(keys: IntArray, backwards: IntArray, n: int) -> IntArray:
 
 
 def _adjacency(keys: IntArray, n: int, directed: bool) -> "csr_array":
-    """Return the matrix whose entries are 1 + the edge's place among ``keys``; symmetric if undirected."""
+    """Return the matrix whose entries are 1 + the edge's index among ``keys``; symmetric if undirected."""
     from scipy.sparse import csr_array
 
     rows, columns = np.divmod(keys, n)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])  # sorted keys are CSR already
-    places = np.arange(1, keys.size + 1)
-    matrix = csr_array((places, columns, starts), shape=(n, n))
+    numbers = np.arange(1, keys.size + 1)
+    matrix = csr_array((numbers, columns, starts), shape=(n, n))
     if directed:
         return matrix
     both = matrix + matrix.T.tocsr()  # linear in the edges; the halves do not overlap

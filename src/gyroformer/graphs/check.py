@@ -1,4 +1,4 @@
-"""What features, labels and weights must be, and errors that name the first place that is not."""
+"""What features, labels and weights must be, and errors that name the first entry that is not."""
 
 from collections.abc import Sequence
 
@@ -24,14 +24,16 @@ def checked_features(x: object, num_nodes: int, *, columns: Sequence[str] | None
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[0] != num_nodes or array.shape[1] == 0:
-        raise DataError(f"features must be a table of {num_nodes} rows, one a node, got shape {array.shape}")
+        raise DataError(
+            f"features must be a table of {num_nodes} rows, one per node, got shape {array.shape}"
+        )
     if array.dtype.kind not in "biuf":
         raise DataError(f"features must be numbers, got {array.dtype}: encode text columns as numbers")
     with np.errstate(over="ignore"):  # what overflows float32 is caught just below
         values = np.ascontiguousarray(array, dtype=np.float32)
     finite = np.isfinite(values)
     if not finite.all():
-        row, column = (int(place) for place in np.argwhere(~finite)[0])
+        row, column = (int(index) for index in np.argwhere(~finite)[0])
         name = column if columns is None else repr(columns[column])
         raise DataError(
             f"feature row {row}, column {name} is {array[row, column]}: "
@@ -46,13 +48,13 @@ def checked_labels(y: object, num_nodes: int) -> torch.Tensor:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or array.shape[0] != num_nodes:
-        raise DataError(f"labels must be {num_nodes} class numbers, one a node, got shape {array.shape}")
+        raise DataError(f"labels must be {num_nodes} class numbers, one per node, got shape {array.shape}")
     if array.dtype.kind not in "biuf":
         raise DataError(f"labels must be class numbers, got {array.dtype}")
     for wrong, why in (
         (~np.isfinite(array), "class numbers are finite; -1 stands for a node without a label"),
         (array < UNLABELLED, "class numbers start at 0; -1 stands for a node without a label"),
-        (array != np.floor(array), "class numbers are whole"),
+        (array != np.floor(array), "class numbers are integers"),
         (array >= MAX_CLASSES, f"class numbers are below {MAX_CLASSES}"),
     ):
         if wrong.any():
@@ -71,8 +73,8 @@ def checked_weights(weight: object, num_edges: int) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         values = array.astype(np.float32)
     if not np.isfinite(values).all():
-        place = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise DataError(f"weight of edge {place} is {array[place]}: give every edge a finite weight")
+        index = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise DataError(f"weight of edge {index} is {array[index]}: give every edge a finite weight")
     return values
 
 

@@ -112,7 +112,7 @@ def ppr_mix(
 def _prepare(
     x: Tensor, edge_index: Tensor | NDArray[Any], hops: int, norm: Norm, loops: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return ``x`` as a dense matrix and the normalised adjacency in its type and place."""
+    """Return ``x`` as a dense matrix and the normalised adjacency in its dtype and on its device."""
     if hops < 0:
         raise UsageError(f"the number of hops cannot be negative, got {hops}")
     if x.dim() != 2:

@@ -102,7 +102,7 @@ def test_parquet(graph, tmp_path):
     with pytest.raises(DataError, match=r"h.parquet: row 1: feature column 'v' of node 'b' is nan"):
         read_graph(graph, features=tmp_path / "h.parquet")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(DataError, match="no sound parquet"):
+    with pytest.raises(DataError, match="not a valid parquet"):
         read_graph(graph, features=tmp_path / "bad.parquet")
 
 
@@ -122,8 +122,8 @@ def test_parquet_without_its_package(graph, write, monkeypatch):
 @pytest.mark.parametrize(
     "content, place, words",
     [
-        ("", ":", "no row with data"),
-        ("id,v\n", ":", "no row with data"),
+        ("", ":", "no data rows"),
+        ("id,v\n", ":", "no data rows"),
         ("a\nb\nc\n", ":1:", "one column"),
         ("id,v,w\na,1,2\nb,1,nan\nc,1,2\n", ":3:", "feature column 'w' of node 'b' is 'nan'"),
         ("id,v,w\na,1,2\nb,1,\nc,1,2\n", ":3:", "feature column 'w' of node 'b' is ''"),
@@ -131,7 +131,7 @@ def test_parquet_without_its_package(graph, write, monkeypatch):
         ("id,v,w\na,1,2\nb,1,1e99\nc,1,2\n", ":3:", "is '1e99'"),
         ("id,v,w\na,1,2\nb,1\nc,1,2\n", ":3:", "2 columns where 3"),
         ("id,v\na,1\nb,1\n", ":", "no row for 1 of the graph's 3 nodes, 'c'"),
-        ("id,v\na,1\nb,1\nc,1\nb,2\n", ":", "1 ids come twice, 'b'"),
+        ("id,v\na,1\nb,1\nc,1\nb,2\n", ":", "1 ids are repeated, 'b'"),
         ("id,v\na,1\n,1\nc,1\n", ":3:", "without a node id"),
         ("id,label\na,1\nb,1\nc,1\n", ":", "no feature column"),
     ],
@@ -147,12 +147,12 @@ def test_bad_features(write, graph, content, place, words):
 @pytest.mark.parametrize(
     "content, place, words",
     [
-        ("id,label\na,1\nb,-2\nc,0\n", ":3:", "label '-2' is no class number"),
+        ("id,label\na,1\nb,-2\nc,0\n", ":3:", "label '-2' is not a class number"),
         ("id,label\na,\nb,-1\n", ":", "no node has a label"),
-        ("id,label\na,1\nb,1.5\nc,0\n", ":3:", "no class number"),
-        ("id,label\na,1\nb,inf\nc,0\n", ":3:", "no class number"),
-        ("id,label\na,1\nb,4000000000\nc,0\n", ":3:", "no class number"),
-        ("id,p,q\na,1,1\nb,1,1\nc,1,1\n", ":", "call the column of labels 'label'"),
+        ("id,label\na,1\nb,1.5\nc,0\n", ":3:", "not a class number"),
+        ("id,label\na,1\nb,inf\nc,0\n", ":3:", "not a class number"),
+        ("id,label\na,1\nb,4000000000\nc,0\n", ":3:", "not a class number"),
+        ("id,p,q\na,1,1\nb,1,1\nc,1,1\n", ":", "name the column of labels 'label'"),
     ],
 )
 def test_bad_labels(write, graph, content, place, words):

@@ -124,7 +124,7 @@ def test_the_user_may_name_delimiter_and_header(write):
     assert pairs(write("a:b\nb:c\n"), delimiter=":") == [("a", "b"), ("b", "c")]
     assert pairs(write("source target\nb c\n"), header=False) == [("source", "target"), ("b", "c")]
     assert pairs(write("x y\nb c\n"), header=True) == [("b", "c")]
-    with pytest.raises(UsageError, match="one ASCII sign"):
+    with pytest.raises(UsageError, match="single ASCII character"):
         read_edge_list(write("a::b\n"), delimiter="::")
 
 
@@ -165,8 +165,8 @@ def test_blocks_agree_with_one_block(write, monkeypatch):
         ("a b {'weight': 1}\nb\n", "g.txt", 2, "1 column where 3"),
         ("a b {'weight': 1}\nb c {}\n", "g.txt", 2, "2 columns where 3"),
         ("a likes b\nb likes c\n", "g.txt", 1, "'b' is not a number"),
-        ("joy,love\n#joy,love\n", "g.csv", 2, "'#joy,love' is a comment or an edge"),
-        ("joy love\n# a b\n%joy love\n", "g.txt", 3, "is a comment or an edge"),
+        ("joy,love\n#joy,love\n", "g.csv", 2, "'#joy,love' may be a comment or an edge"),
+        ("joy love\n# a b\n%joy love\n", "g.txt", 3, "may be a comment or an edge"),
         ('1,2\n"3,4\n', "g.csv", 2, "quotation marks"),
         ("1 2\n3 4\0\n", "g.txt", 2, "zero byte"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "g.txt", 1, "0x89 is not UTF-8: give a text file"),
@@ -174,7 +174,7 @@ def test_blocks_agree_with_one_block(write, monkeypatch):
         (b"\xff\xfe1\x00 \x00\x00\xd8", "g.txt", 1, "not utf-16-le"),
         (gzip.compress(b"1 2\n" * 99999, mtime=0)[:-20], "g.txt.gz", None, "truncated"),
         (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xff\xff\xff", "g.txt.gz", None, "damaged"),
-        ("1 2\n", "g.txt.gz", None, "not packed"),
+        ("1 2\n", "g.txt.gz", None, "not compressed"),
     ],
 )
 def test_bad_files_are_named_with_line_and_remedy(write, content, name, line, words):
@@ -198,18 +198,18 @@ def test_a_comment_in_a_later_block_that_may_be_an_edge(write, monkeypatch):
     from gyroformer.graphs.reading import edge_list, lines
 
     monkeypatch.setattr(edge_list, "line_blocks", lambda path: lines.line_blocks(path, 4))
-    with pytest.raises(DataError, match=":3: '#a b' is a comment or an edge"):
+    with pytest.raises(DataError, match=":3: '#a b' may be a comment or an edge"):
         read_edge_list(write("a b\nb c\n#a b\n"))
 
 
 @pytest.mark.parametrize("content", ["1 2\n3 4\n", "a b\nc d\n"])
 def test_max_nodes(write, content):
     assert read_graph(write(content), max_nodes=4).num_nodes == 4
-    with pytest.raises(DataError, match="4 nodes or more, the limit is 3: raise max_nodes"):
+    with pytest.raises(DataError, match="4 nodes or more, but the limit is 3: raise max_nodes"):
         read_graph(write(content), max_nodes=3)
 
 
 def test_an_endless_line(write, monkeypatch):
     monkeypatch.setattr("gyroformer.graphs.reading.lines.LONGEST_LINE", 1000)
-    with pytest.raises(DataError, match="no line end within 1000 bytes"):
+    with pytest.raises(DataError, match="no line break within 1000 bytes"):
         read_graph(write(b"1" * 5000))

@@ -48,7 +48,7 @@ def test_entities(write):
         ("graph [ ]", None, "no node is declared"),
         ("graph [\nnode [ label 1 ]\n]", 2, "without 'id'"),
         ("graph [\nnode [ id 1 ]\nedge [ source 1 ]\n]", 3, "without 'target'"),
-        ("graph [\nnode [ id 1 ]\nedge [ source 1 target 2 ]\n]", 3, "'2', which is no declared node"),
+        ("graph [\nnode [ id 1 ]\nedge [ source 1 target 2 ]\n]", 3, "'2', which is not a declared node"),
         ("graph [\nnode [ id 1 ]\nnode [ id 1 ]\n]", 3, "second node"),
         ("graph [ node [ id 1 ] ]\ngraph [ ]", 2, "second graph"),
         ("graph [\nnode [ id 1 ]\nedge [ source 1 target 1 weight x ]\n]", 3, "weight 'x'"),

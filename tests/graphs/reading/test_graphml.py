@@ -65,7 +65,7 @@ def test_a_document_type_is_refused_at_once(write):
         ("<html/>", 1, "not 'graphml'"),
         (document('<node id="a"/>')[:-12], 5, "not well-formed"),
         (document('<node id="a"/>\n<node id="a"/>'), 5, "second node with the id 'a'"),
-        (document('<node id="a"/>\n<edge source="a" target="b"/>'), 5, "'b', which is no declared node"),
+        (document('<node id="a"/>\n<edge source="a" target="b"/>'), 5, "'b', which is not a declared node"),
         (document('<node id="a"/>\n<edge source="a"/>'), 5, "without the attribute 'target'"),
         (document("<node/>"), 4, "without the attribute 'id'"),
         (document(""), None, "no node is declared"),

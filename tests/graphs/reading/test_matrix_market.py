@@ -49,23 +49,23 @@ def test_what_scipy_writes(tmp_path, name):
     "content, line, words",
     [
         ("", None, "empty"),
-        ("1 2\n2 3\n", 1, "no Matrix Market header"),
+        ("1 2\n2 3\n", 1, "not a Matrix Market header"),
         (f"{HEAD} complex general\n1 1 0\n", 1, "cannot be a graph"),
         (f"{HEAD} real skew-symmetric\n1 1 0\n", 1, "cannot be a graph"),
         ("%%MatrixMarket matrix array real general\n2 2\n1\n0\n0\n1\n", 1, "dense"),
         (f"{HEAD} pattern general\n", None, "no size line"),
-        (f"{HEAD} pattern general\n3 3\n", 2, "no size line"),
-        (f"{HEAD} pattern general\n3 3 -1\n", 2, "no size line"),
-        (f"{HEAD} pattern general\n3 4 0\n", 2, "sides must be equal"),
-        (f"{HEAD} pattern general\n0 0 0\n", 2, "sides must be equal"),
+        (f"{HEAD} pattern general\n3 3\n", 2, "not a size line"),
+        (f"{HEAD} pattern general\n3 3 -1\n", 2, "not a size line"),
+        (f"{HEAD} pattern general\n3 4 0\n", 2, "must be square"),
+        (f"{HEAD} pattern general\n0 0 0\n", 2, "must be square"),
         (f"{HEAD} pattern general\n100000000000 100000000000 1\n1 1\n", None, "the limit is"),
         (f"{HEAD} pattern general\n9 9 999999999999\n1 1\n", 2, "cannot hold them"),
-        (f"{HEAD} real general\n9 9 4\n1 2 1\n2 3 1\n", None, "2 of 4 promised"),
+        (f"{HEAD} real general\n9 9 4\n1 2 1\n2 3 1\n", None, "2 of 4 declared"),
         (f"{HEAD} pattern general\n9 9 1\n1 2\n2 3\n", 4, "more than the 1 entries"),
-        (f"{HEAD} pattern general\n3 3 2\n1 2\n2 4\n", 4, "no entry of a matrix with sides 1 to 3"),
-        (f"{HEAD} pattern general\n3 3 2\n1 2\n0 1\n", 4, "no entry"),
-        (f"{HEAD} pattern general\n3 3 2\n1 2\nx 1\n", 4, "no entry"),
-        (f"{HEAD} pattern general\n3 3 2\n1 2\n99999999999999999999 1\n", 4, "no entry"),
+        (f"{HEAD} pattern general\n3 3 2\n1 2\n2 4\n", 4, "not an entry of a 3 x 3 matrix"),
+        (f"{HEAD} pattern general\n3 3 2\n1 2\n0 1\n", 4, "not an entry"),
+        (f"{HEAD} pattern general\n3 3 2\n1 2\nx 1\n", 4, "not an entry"),
+        (f"{HEAD} pattern general\n3 3 2\n1 2\n99999999999999999999 1\n", 4, "not an entry"),
         (f"{HEAD} pattern general\n3 3 2\n1 2\n2 1 5\n", 4, "3 columns where 2"),
         (f"{HEAD} real general\n3 3 2\n1 2 1\n2 1 nan\n", 4, "weight 'nan'"),
     ],
@@ -82,5 +82,5 @@ def test_a_packed_file_that_lies_allocates_nothing(write):
     path = write(
         gzip.compress(f"{HEAD} pattern general\n9 9 999999999999\n1 2\n".encode(), mtime=0), "g.mtx.gz"
     )
-    with pytest.raises(DataError, match="1 of 999999999999 promised entries"):
+    with pytest.raises(DataError, match="1 of 999999999999 declared entries"):
         read_graph(path)

@@ -84,18 +84,18 @@ def test_parts_with_prefixes(save):
         ({"edge_index": EDGES, "y": np.array([0, 1, -2, 0])}, "label of row 2 is -2"),
         ({"edge_index": EDGES, "x": np.ones((4, 2)), "y": np.ones(5)}, "labels must be 4"),
         ({"edge_index": EDGES, "ids": np.array([1, 2, 2, 3])}, "repeated"),
-        ({"edge_index": EDGES, "ids": np.ones((4, 2))}, "ids must be one row"),
+        ({"edge_index": EDGES, "ids": np.ones((4, 2))}, "ids must be a 1-D array"),
         ({"edge_index": EDGES, "ids": np.array([b"\xff", b"a", b"b", b"c"])}, "not UTF-8"),
         ({"edge_index": EDGES, "edge_weight": np.ones(2)}, "3 edges need 3 weights"),
         ({"edge_index": EDGES, "x": np.array([{}, {}, {}, {}])}, "pickled"),
         ({"shape": np.array([3, 4]), "data": np.ones(1), "indices": [0], "indptr": [0, 1, 1, 1]}, "3 x 4"),
         (
             {"shape": np.array([3, 3]), "data": np.ones(1), "indices": [9], "indptr": [0, 1, 1, 1]},
-            "not sound",
+            "not valid",
         ),
-        ({"shape": np.array([3, 3]), "data": np.ones(1), "indices": [0]}, "not sound"),
+        ({"shape": np.array([3, 3]), "data": np.ones(1), "indices": [0]}, "not valid"),
         ({"shape": np.array([3, 3]), "data": np.array(["a"])}, "real numbers"),
-        ({"shape": np.array([3, 3]), "data": np.ones(1), "format": np.array(b"dok")}, "not sound"),
+        ({"shape": np.array([3, 3]), "data": np.ones(1), "format": np.array(b"dok")}, "not valid"),
     ],
 )
 def test_bad_archives(save, arrays, words):
@@ -111,5 +111,5 @@ def test_damage(save):
     path = save(edge_index=EDGES, x=np.random.default_rng(0).random((40, 40)))
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match="not a sound NumPy archive"):
+    with pytest.raises(DataError, match="not a valid NumPy archive"):
         read_graph(path)

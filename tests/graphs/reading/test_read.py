@@ -222,7 +222,7 @@ def test_paths_that_are_no_graph_files(tmp_path):
     with pytest.raises(UsageError, match="cannot be a file"):
         read_graph("a" * 5000 + ".txt")
     (tmp_path / "graph.pkl").write_text("1,2\n")
-    with pytest.raises(DataError, match=r"suffix '.pkl' is not known: give one of .txt .csv"):
+    with pytest.raises(DataError, match=r"unknown suffix '.pkl': use one of .txt .csv"):
         read_graph(tmp_path / "graph.pkl")
     np.savez(tmp_path / "g.npz", edge_index=np.array([[0], [1]]))
     with pytest.raises(UsageError, match="for edge lists"):

@@ -77,7 +77,7 @@ def search_cost(adjacency: Csr, component: IntArray) -> float:
 
 
 def _numbered(order: IntArray, component: IntArray) -> Sources:
-    """Return the nodes in ``order``, each with its place among its own component's as its lane."""
+    """Return the nodes in ``order``, each with its index within its own component as its lane."""
     sizes = np.bincount(component)
     grouped = order[np.argsort(component[order], kind="stable")]
     starts = np.cumsum(sizes) - sizes
@@ -104,12 +104,12 @@ class Functional:
         """Return the functional with each node's and edge's weight in the column of its stratum."""
         columns = int(stratum.max()) + 1
 
-        def place(weight: FloatArray, column: IntArray) -> Csr:
+        def in_column(weight: FloatArray, column: IntArray) -> Csr:
             kept = np.flatnonzero(column >= 0)
             shape = (weight.size, columns)
             return sp.coo_matrix((weight[kept], (kept, column[kept])), shape=shape).tocsr()
 
-        return cls(place(far, stratum), place(near, stratum), place(level, edge_stratum))
+        return cls(in_column(far, stratum), in_column(near, stratum), in_column(level, edge_stratum))
 
 
 def distance_sums(

@@ -14,7 +14,7 @@ _BLOCK_PAIRS = 1 << 20
 def closed_triples(adjacency: Csr) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
     """Yield the triples (m; {b, c}) with b ~ c, three for each triangle, in blocks.
 
-    A block is three arrays: the nodes m, and the places of mb and of mc among the entries of ``adjacency``
+    A block is three arrays: the nodes m, and the indices of mb and of mc among the entries of ``adjacency``
     (CSR with sorted indices). Each edge is pointed to its end of higher degree, so no node has many edges
     going out and the pairs to look at are O(E^1.5) even in a star.
     """

@@ -100,8 +100,8 @@ def histogram(values: TripleValues) -> tuple[tuple[int, ...], tuple[float, ...],
 
 
 def _binned(value: FloatArray, edges: FloatArray) -> IntArray:
-    place = np.searchsorted(edges - ZERO, value, side="right") - 1
-    return np.bincount(place, minlength=edges.size - 1)
+    bins = np.searchsorted(edges - ZERO, value, side="right") - 1
+    return np.bincount(bins, minlength=edges.size - 1)
 
 
 @dc.dataclass(frozen=True, slots=True)

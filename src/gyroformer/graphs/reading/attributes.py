@@ -50,7 +50,7 @@ def add_labels(listing: Listing, path: Path) -> None:
     A node without a row, or with an empty cell, has no label: its class number is ``UNLABELLED``.
 
     Raises:
-        DataError: if no node has a label, or one has a label that is not whole or below -1.
+        DataError: if no node has a label, or one has a label that is not an integer or below -1.
     """
     label_names = None
     names: list[str] | None
@@ -60,12 +60,12 @@ def add_labels(listing: Listing, path: Path) -> None:
         with in_file(path):
             y = checked_labels(values, values.shape[0] if values.shape else 0).numpy()
     else:
-        names, cells, places = [], [], []
+        names, cells, locations = [], [], []
         for chunk in table_chunks(path):
             cells += _label_cells(path, chunk)
-            places += [chunk.place(row) for row in range(len(chunk.ids))]
+            locations += [chunk.location(row) for row in range(len(chunk.ids))]
             names += chunk.ids
-        y, label_names = _class_numbers(cells, places)
+        y, label_names = _class_numbers(cells, locations)
     if not (y != UNLABELLED).any():
         raise DataError(f"{path}: no node has a label")
     # a node without a row takes the last of these
@@ -85,19 +85,19 @@ def _feature_rows(path: Path, chunk: Chunk) -> NDArray[np.float32]:
     columns = [column for column in chunk.columns if plain_name(column.name.encode()) not in LABEL_NAMES]
     if not columns:
         raise DataError(
-            f"{path}: no feature column beside ids and labels: add at least one column of numbers"
+            f"{path}: no feature column besides ids and labels: add at least one column of numbers"
         )
     rows = np.empty((len(chunk.ids), len(columns)), dtype=np.float32)
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         with np.errstate(over="ignore"):  # what overflows float32 is infinite and refused just below
-            rows[:, place] = _column_numbers(column)
+            rows[:, index] = _column_numbers(column)
     wrong = ~np.isfinite(rows)
     if wrong.any():
-        row, place = (int(index) for index in np.argwhere(wrong)[0])
-        values = columns[place].values
+        row, wrong_column = (int(index) for index in np.argwhere(wrong)[0])
+        values = columns[wrong_column].values
         cell = quoted(values[row]) if isinstance(values, list) else values[row]
         raise DataError(
-            f"{chunk.place(row)}: feature column {columns[place].name!r} of node {quoted(chunk.ids[row])} "
+            f"{chunk.location(row)}: feature column {columns[wrong_column].name!r} of node {quoted(chunk.ids[row])} "
             f"is {cell}, not a finite number: fill it in, encode words as numbers, or remove the column"
         )
     return rows
@@ -118,27 +118,27 @@ def _label_cells(path: Path, chunk: Chunk) -> list[bytes]:
     named = [column for column in chunk.columns if plain_name(column.name.encode()) in LABEL_NAMES]
     if len(named) != 1 and len(chunk.columns) != 1:
         raise DataError(
-            f"{path}: {len(chunk.columns)} columns beside the ids and {len(named)} of them called 'label': "
-            "call the column of labels 'label'"
+            f"{path}: {len(chunk.columns)} columns besides the ids and {len(named)} of them called 'label': "
+            "name the column of labels 'label'"
         )
     values = (named or chunk.columns)[0].values
     return values if isinstance(values, list) else [b"%r" % value for value in values.tolist()]
 
 
-def _class_numbers(cells: list[bytes], places: list[str]) -> tuple[NDArray[np.int64], list[str] | None]:
-    """Return labels as class numbers: themselves if all are numbers, else places among the sorted words."""
+def _class_numbers(cells: list[bytes], locations: list[str]) -> tuple[NDArray[np.int64], list[str] | None]:
+    """Return labels as class numbers: themselves if all are numbers, else indices of the sorted words."""
     known = [cell for cell in cells if cell.lower() not in _MISSING]
     if not all(map(is_number, known)):
         words = sorted({cell.decode("utf-8") for cell in known})
-        number = {word.encode("utf-8"): place for place, word in enumerate(words)}
+        number = {word.encode("utf-8"): index for index, word in enumerate(words)}
         return np.array([number.get(cell, UNLABELLED) for cell in cells], dtype=np.int64), words
     values = np.array([UNLABELLED if cell.lower() in _MISSING else float(cell) for cell in cells])
     wrong = (values < UNLABELLED) | (values != np.floor(values)) | (values >= MAX_CLASSES)
     if wrong.any():
         first = int(np.flatnonzero(wrong)[0])
         raise DataError(
-            f"{places[first]}: label {quoted(cells[first])} is no class number: "
-            f"use whole numbers from 0 below {MAX_CLASSES}, or words; leave it empty if it is not known"
+            f"{locations[first]}: label {quoted(cells[first])} is not a class number: "
+            f"use integers from 0 and below {MAX_CLASSES}, or words; leave it empty if it is unknown"
         )
     return values.astype(np.int64), None
 
@@ -158,7 +158,7 @@ def _rows_of_nodes(
     if len(row_of) != rows:
         first = next(name for row, name in enumerate(names) if row_of[name] != row)
         raise DataError(
-            f"{path}: {rows - len(row_of)} ids come twice, {quoted(first)} among them: keep one row each"
+            f"{path}: {rows - len(row_of)} ids are repeated, {quoted(first)} among them: keep one row for each"
         )
     known = [str(name) for name in listing.ids]
     missing = [name for name in known if name not in row_of]

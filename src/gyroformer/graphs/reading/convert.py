@@ -44,7 +44,7 @@ def to_graph(obj: object, *, directed: bool = False) -> "Data":
     if isinstance(obj, tuple) and len(obj) == 2:
         return _from_index(*obj, directed=directed)
     raise UsageError(
-        f"{type(obj).__name__} is no graph: give a path, a torch_geometric Data, a NetworkX graph, "
+        f"{type(obj).__name__} is not a graph: give a path, a torch_geometric Data, a NetworkX graph, "
         "a scipy sparse matrix or (edge_index, num_nodes)"
     )
 
@@ -63,7 +63,7 @@ def _from_index(edge_index: object, num_nodes: object, *, directed: bool) -> "Da
 def _from_sparse(matrix: Any, directed: bool) -> "Data":
     rows, columns = matrix.shape
     if rows != columns:
-        raise DataError(f"a matrix of {rows} x {columns} is no graph: its sides must be equal")
+        raise DataError(f"a {rows} x {columns} matrix is not a graph: it must be square")
     ends, nodes, weight = matrix_entries(matrix)
     return graph_from_edges(ends[0], ends[1], num_nodes=nodes, weight=weight, directed=directed)
 
@@ -71,9 +71,9 @@ def _from_sparse(matrix: Any, directed: bool) -> "Data":
 def _from_networkx(graph: Any, directed: bool) -> "Data":
     """Take nodes in their order; an edge without a weight among weighted ones counts 1, as NetworkX says."""
     nodes = list(graph.nodes())
-    places = {node: place for place, node in enumerate(nodes)}
+    index = {node: i for i, node in enumerate(nodes)}
     listed = list(graph.edges(data="weight"))
-    ends = np.array([(places[u], places[v]) for u, v, _ in listed], dtype=np.int64).reshape(-1, 2).T
+    ends = np.array([(index[u], index[v]) for u, v, _ in listed], dtype=np.int64).reshape(-1, 2).T
     weight = None
     if any(value is not None for _, _, value in listed):
         weight = np.array([1.0 if value is None else value for _, _, value in listed])

@@ -49,7 +49,7 @@ def delimiter_bytes(delimiter: str) -> bytes | None:
         return None
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum() or delimiter in '"\n\r\v\f\0':
         raise UsageError(
-            f"delimiter {delimiter!r} is not one ASCII sign: give e.g. ',' or ';' or '\\t' or ' '"
+            f"delimiter {delimiter!r} is not a single ASCII character: give e.g. ',' or ';' or '\\t' or ' '"
         )
     return delimiter.encode()
 
@@ -71,15 +71,15 @@ def find_dialect(path: Path, rows: Rows, delimiter: str | None, header: bool | N
     table = [split_line(line, sign) or [line] for line in lines]
     columns = len(table[0])
     if columns < 2:
-        way = "blanks" if sign is None else repr(sign.decode())
+        way = "whitespace" if sign is None else repr(sign.decode())
         raise located(
             path,
             int(rows.numbers[0]),
-            f"one column, split at {way}, in {quoted(lines[0])}: an edge needs two ids; name the delimiter",
+            f"only one column when split at {way} in {quoted(lines[0])}: an edge needs two ids; pass the delimiter",
         )
     table = [
         fields for fields in table if len(fields) == columns
-    ]  # others are errors for the reader to place
+    ]  # others are errors for the reader to report
     if header is None:
         header = _looks_like_header(table)
     if header:
@@ -133,11 +133,11 @@ def _looks_like_header(table: list[list[bytes]]) -> bool:
 def _named_columns(names: list[bytes], sign: bytes | None) -> Dialect:
     """Return the dialect of a header: known names say which column is which, else the ends come first."""
     plain = [plain_name(name) for name in names]
-    source = next((place for place, name in enumerate(plain) if name in _SOURCE), None)
-    target = next((place for place, name in enumerate(plain) if name in _TARGET), None)
+    source = next((index for index, name in enumerate(plain) if name in _SOURCE), None)
+    target = next((index for index, name in enumerate(plain) if name in _TARGET), None)
     if source is None or target is None:
         source, target = 0, 1
-    weights = [place for place, name in enumerate(plain) if name in _WEIGHT and place not in (source, target)]
+    weights = [index for index, name in enumerate(plain) if name in _WEIGHT and index not in (source, target)]
     weight = weights[0] if weights else None
     return Dialect(sign, len(names), header=True, source=source, target=target, weight=weight)
 
@@ -150,7 +150,7 @@ def _weight_column(path: Path, line: int, table: list[list[bytes]]) -> int | Non
         raise located(
             path,
             line,
-            f"third column {quoted(third[0])} is not a number, so it is no weight: "
-            "name the columns in a first line such as source,target,relation",
+            f"third column {quoted(third[0])} is not a number, so it is not a weight: "
+            "name the columns in a header line such as source,target,relation",
         )
     return 2

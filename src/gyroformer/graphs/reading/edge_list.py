@@ -1,4 +1,4 @@
-"""Edge lists as text: one edge a line, two node names and perhaps a weight, in any usual dialect."""
+"""Edge lists as text: one edge per line, two node names and perhaps a weight, in any usual dialect."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ def read_edge_list(
 
     Args:
         path: text file, perhaps packed with gzip.
-        delimiter: one sign, ``" "`` for blanks; found from the first lines by default.
+        delimiter: one character, ``" "`` for whitespace; found from the first lines by default.
         header: whether the first line names the columns; found by default.
         max_nodes: refuse more nodes than this.
 
@@ -79,8 +79,8 @@ class _Reader:
                 raise located(
                     self._path,
                     number,
-                    f"{quoted(line)} is a comment or an edge: put a blank after the sign of a comment, "
-                    "or an id that begins with it in quotation marks (.csv)",
+                    f"{quoted(line)} may be a comment or an edge: put a space after the comment character, "
+                    "or quote an id that begins with it (.csv)",
                 )
 
     def _add_edges(self, rows: Rows, dialect: Dialect) -> None:
@@ -105,11 +105,11 @@ class _Reader:
     def _add_tokens(self, rows: Rows, source: list[bytes], target: list[bytes]) -> None:
         for column in (source, target):
             if b"" in column:
-                place = column.index(b"")
+                index = column.index(b"")
                 raise located(
                     self._path,
-                    int(rows.numbers[place]),
-                    f"an empty node id in {quoted(rows.line(place))}: write both ids of every edge",
+                    int(rows.numbers[index]),
+                    f"an empty node id in {quoted(rows.line(index))}: write both ids of every edge",
                 )
         ends = [b""] * (2 * len(source))
         ends[0::2], ends[1::2] = source, target
@@ -117,9 +117,9 @@ class _Reader:
 
     def listing(self) -> Listing:
         if self._dialect is None:
-            raise DataError(f"{self._path}: no line with data, so there is no edge: write one edge a line")
+            raise DataError(f"{self._path}: no line with data, so there is no edge: write one edge per line")
         if not self._edges:
-            raise DataError(f"{self._path}: only a header line and no edge: write one edge a line below it")
+            raise DataError(f"{self._path}: only a header line and no edge: write one edge per line below it")
         codes, ids = self._names.finish()
         weight = np.concatenate(self._weights) if self._weights else None
         return Listing(codes[0::2], codes[1::2], ids, weight)

@@ -69,7 +69,7 @@ def _lists(path: Path) -> Iterator[_List]:
             key = None
             graphs += len(stack) == 1 and stack[0].key == "graph"
             if graphs > 1:
-                raise located(path, line, "a second graph: keep one graph a file")
+                raise located(path, line, "a second graph: keep one graph per file")
         elif kind == "close":
             if not stack or key is not None:
                 raise located(
@@ -80,7 +80,7 @@ def _lists(path: Path) -> Iterator[_List]:
                 yield closed
         elif key is None:
             if kind == "text":
-                raise located(path, line, f"a text {quoted(value)} where a key was expected: remove it")
+                raise located(path, line, f"text {quoted(value)} where a key was expected: remove it")
             key = value
         else:
             if stack:
@@ -89,16 +89,16 @@ def _lists(path: Path) -> Iterator[_List]:
     if stack or key is not None:
         raise DataError(f"{path}: ends in the middle of a list: the file is truncated or a ']' is missing")
     if not graphs:
-        raise DataError(f"{path}: no 'graph [' in it: this is no GML file")
+        raise DataError(f"{path}: no 'graph [' in it: this is not a GML file")
 
 
 def _tokens(path: Path) -> Iterator[tuple[str, str, int]]:
     text = whole_text(path)
-    place, line = 0, 1
+    end, line = 0, 1
     for match in _TOKEN.finditer(text):
-        if match.start() != place:
+        if match.start() != end:
             break
-        place = match.end()
+        end = match.end()
         kind = match.lastgroup or ""
         value = match.group(kind)
         if kind == "skip":
@@ -108,7 +108,7 @@ def _tokens(path: Path) -> Iterator[tuple[str, str, int]]:
             line += value.count("\n")
         else:
             yield kind, value, line
-    if place != len(text):  # only a quotation mark without its partner fits no token
+    if end != len(text):  # only a quotation mark without its partner fits no token
         raise located(path, line, "a quotation mark that is never closed: close it")
 
 

@@ -61,7 +61,7 @@ class _Reader:
 
     def _doctype(self, *_: object) -> None:
         raise self._error(
-            "a document type declaration (DTD), which can hide endless text: remove the <!DOCTYPE> part"
+            "a document type declaration (DTD), which can expand without end: remove the <!DOCTYPE> part"
         )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -76,7 +76,7 @@ class _Reader:
             self._graphs += self._graphs_open == 0
             self._graphs_open += 1
             if self._graphs > 1:
-                raise self._error("a second graph: keep one graph a file")
+                raise self._error("a second graph: keep one graph per file")
         elif (
             tag == "key"
             and attributes.get("attr.name") == "weight"

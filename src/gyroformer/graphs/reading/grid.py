@@ -32,9 +32,9 @@ class Rows:
     numbers: IntArray
     doubtful: tuple[tuple[int, bytes], ...] = ()
 
-    def line(self, place: int) -> bytes:
+    def line(self, index: int) -> bytes:
         """Return one line."""
-        return self.text.split(b"\n", place + 1)[place]
+        return self.text.split(b"\n", index + 1)[index]
 
     def from_second(self) -> "Rows":
         """Return all but the first line."""
@@ -51,11 +51,11 @@ def data_rows(block: Block) -> Rows:
         return Rows(block.text, numbers)
     lines = block.text.split(b"\n")[:-1]
     stripped = [line.lstrip(_SPACES) for line in lines]
-    kept = [place for place, line in enumerate(stripped) if line and line[0] not in COMMENTS]
-    text = b"".join(lines[place] + b"\n" for place in kept)
+    kept = [index for index, line in enumerate(stripped) if line and line[0] not in COMMENTS]
+    text = b"".join(lines[index] + b"\n" for index in kept)
     doubtful = tuple(
-        (block.first + place, line)
-        for place, line in enumerate(stripped)
+        (block.first + index, line)
+        for index, line in enumerate(stripped)
         if line and line[0] in COMMENTS and line[1:2] not in {b"", b" ", b"\t", b"#", b"%"}
     )
     return Rows(text, numbers[np.array(kept, dtype=np.int64)], doubtful)
@@ -82,17 +82,17 @@ def integer_columns(rows: Rows, delimiter: bytes | None, columns: int) -> list[I
     if (starts[1:, 0] < breaks[:-1]).any() or (ends[:, -1] > breaks).any():
         return nothing
     if marks is not None:
-        places = np.flatnonzero(marks)
-        if places.size != lines * (columns - 1):
+        found = np.flatnonzero(marks)
+        if found.size != lines * (columns - 1):
             return nothing
-        between = places.reshape(lines, columns - 1)
+        between = found.reshape(lines, columns - 1)
         if (between < ends[:, :-1]).any() or (between >= starts[:, 1:]).any():
             return nothing
     return [_integers(raw, starts[:, column], ends[:, column]) for column in range(columns)]
 
 
 def _integers(raw: Bytes, starts: IntArray, ends: IntArray) -> IntArray | None:
-    """Return the numbers written at the places, or None if one is not an integer as Python prints it."""
+    """Return the numbers from ``starts`` to ``ends``, or None if one is not an integer as Python prints it."""
     negative = raw[starts] == ord("-")
     starts = starts + negative
     length = ends - starts
@@ -101,9 +101,9 @@ def _integers(raw: Bytes, starts: IntArray, ends: IntArray) -> IntArray | None:
     if int(length.min(initial=1)) < 1 or longest > 18 or (leading & ((length > 1) | negative)).any():
         return None
     value = np.zeros(starts.size, dtype=np.int64)
-    for place in range(longest):
-        inside = place < length
-        digit = raw[np.where(inside, starts + place, starts)] - ord(
+    for position in range(longest):
+        inside = position < length
+        digit = raw[np.where(inside, starts + position, starts)] - ord(
             "0"
         )  # uint8: what is below 0 wraps above 9
         if (digit > 9).any():
@@ -161,9 +161,7 @@ def _quoted_columns(path: Path, rows: Rows, delimiter: bytes, columns: int) -> l
     for line, number in zip(rows.text.split(b"\n"), rows.numbers.tolist(), strict=False):
         record = split_line(line, delimiter)
         if record is None:
-            raise located(
-                path, number, f"quotation marks that do not match in {quoted(line)}: close each of them"
-            )
+            raise located(path, number, f"unbalanced quotation marks in {quoted(line)}: close each of them")
         records.append(record)
     _check_counts(path, rows, np.array([len(record) for record in records]), columns)
     return [[record[column] for record in records] for column in range(columns)]
@@ -171,11 +169,11 @@ def _quoted_columns(path: Path, rows: Rows, delimiter: bytes, columns: int) -> l
 
 def _check_counts(path: Path, rows: Rows, counts: IntArray, columns: int) -> None:
     if (counts != columns).any():
-        place = int(np.flatnonzero(counts != columns)[0])
-        found = f"{counts[place]} column{'' if counts[place] == 1 else 's'}"
+        wrong = int(np.flatnonzero(counts != columns)[0])
+        found = f"{counts[wrong]} column{'' if counts[wrong] == 1 else 's'}"
         raise located(
             path,
-            int(rows.numbers[place]),
-            f"{found} where {columns} were expected in {quoted(rows.line(place))}: "
-            "give every line the same columns, or name the delimiter",
+            int(rows.numbers[wrong]),
+            f"{found} where {columns} were expected in {quoted(rows.line(wrong))}: "
+            "give every line the same columns, or pass the delimiter",
         )

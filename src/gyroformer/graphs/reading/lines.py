@@ -28,7 +28,7 @@ _MARKS = [
 ]
 
 
-_WANTED = "give a text file, saved as UTF-8 or as UTF-16 with its mark"
+_WANTED = "give a text file, saved as UTF-8, or as UTF-16 with a byte-order mark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,9 @@ def line_blocks(path: Path, size: int = BLOCK) -> Iterator[Block]:
             line += text.count(b"\n", 0, cut)
         rest = text[cut:]
         if len(rest) > LONGEST_LINE:
-            raise located(path, line, f"no line end within {LONGEST_LINE} bytes: this is no list of lines")
+            raise located(
+                path, line, f"no line break within {LONGEST_LINE} bytes: this is not a text file of lines"
+            )
     if rest:
         yield _checked(path, rest.removesuffix(b"\r") + b"\n", line)
 
@@ -90,14 +92,14 @@ def raw_pieces(path: Path, size: int = BLOCK) -> Iterator[bytes]:
                 stream = gzip.GzipFile(fileobj=raw)  # type: ignore[assignment]
             elif path.suffix.lower() == ".gz":
                 raise DataError(
-                    f"{path}: not packed with gzip in spite of its name: rename or download again"
+                    f"{path}: not compressed with gzip despite its name: rename it or download it again"
                 )
             while piece := stream.read(size):
                 done += len(piece)
                 yield piece
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
-            f"{path}: damaged or truncated after {done} unpacked bytes ({error}): download or pack it again"
+            f"{path}: damaged or truncated after {done} unpacked bytes ({error}): download or compress it again"
         ) from None
     except OSError as error:
         raise DataError(
@@ -125,7 +127,7 @@ def _utf8_pieces(path: Path, size: int) -> Iterator[bytes]:
             yield text
     except UnicodeError as error:
         raise located(
-            path, line, f"not {encoding} in spite of its mark ({error}): save it as UTF-8"
+            path, line, f"not {encoding} despite its byte-order mark ({error}): save it as UTF-8"
         ) from None
 
 

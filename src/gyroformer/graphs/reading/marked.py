@@ -16,7 +16,7 @@ class MarkedGraph:
 
     def __init__(self, path: Path, max_nodes: int) -> None:
         self._path, self._max_nodes = path, max_nodes
-        self._places: dict[str, int] = {}
+        self._indices: dict[str, int] = {}
         self._ends: list[str] = []
         self._lines: list[int] = []
         self._weights: dict[int, float] = {}
@@ -24,12 +24,12 @@ class MarkedGraph:
 
     def add_node(self, name: str, line: int) -> None:
         """Declare a node."""
-        if name in self._places:
+        if name in self._indices:
             raise located(
                 self._path, line, f"a second node with the id {quoted(name)}: give each node its own"
             )
-        self._places[name] = len(self._places)
-        check_max_nodes(self._path, len(self._places), self._max_nodes)
+        self._indices[name] = len(self._indices)
+        check_max_nodes(self._path, len(self._indices), self._max_nodes)
 
     def add_edge(self, source: str, target: str, line: int) -> None:
         """Declare an edge."""
@@ -52,21 +52,21 @@ class MarkedGraph:
 
     def listing(self, labels: list[str] | None = None) -> Listing:
         """Return the graph, its nodes named by ``labels`` where given."""
-        if not self._places:
+        if not self._indices:
             raise DataError(
                 f"{self._path}: no node is declared, so there is no graph: check what wrote the file"
             )
-        ends = np.array([self._places.get(name, -1) for name in self._ends], dtype=np.int64)
+        ends = np.array([self._indices.get(name, -1) for name in self._ends], dtype=np.int64)
         if (ends < 0).any():
-            place = int(np.flatnonzero(ends < 0)[0])
+            wrong = int(np.flatnonzero(ends < 0)[0])
             raise located(
                 self._path,
-                self._lines[place // 2],
-                f"an edge ends at {quoted(self._ends[place])}, which is no declared node: declare it",
+                self._lines[wrong // 2],
+                f"an edge ends at {quoted(self._ends[wrong])}, which is not a declared node: declare it",
             )
         weight = None
         if self._weights:
             weight = np.full(len(self._lines), self.default_weight)
             weight[list(self._weights)] = list(self._weights.values())
-        names = list(self._places) if labels is None else labels
+        names = list(self._indices) if labels is None else labels
         return Listing(ends[0::2], ends[1::2], plain_names([name.encode("utf-8") for name in names]), weight)

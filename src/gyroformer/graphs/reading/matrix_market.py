@@ -1,4 +1,4 @@
-"""Matrix Market files (.mtx): the header's promises are checked before anything of their size is made."""
+"""Matrix Market files (.mtx): the header's claims are checked before anything of their size is made."""
 
 from pathlib import Path
 from typing import NoReturn
@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyroformer.errors import DataError
+from gyroformer.graphs.adjacency import IntArray
 from gyroformer.graphs.listing import Listing
 from gyroformer.graphs.reading.grid import Rows, data_rows, integer_columns, text_columns
 from gyroformer.graphs.reading.lines import GZIP_MARK, line_blocks, located, quoted
 from gyroformer.graphs.reading.names import MAX_NODES, check_max_nodes
 from gyroformer.graphs.reading.numbers import finite_floats
-
-Int = NDArray[np.int64]
 
 BANNER = b"%%matrixmarket"
 _FIELDS = {"real": 3, "integer": 3, "double": 3, "pattern": 2}
@@ -26,7 +25,7 @@ def read_matrix_market(path: Path, *, max_nodes: int = MAX_NODES) -> Listing:
     An entry of value 0 is no edge. A symmetric matrix lists one half and stands for both.
 
     Raises:
-        DataError: if the header is wrong, promises what the file does not hold, or an entry is out of range.
+        DataError: if the header is wrong, declares what the file does not hold, or an entry is out of range.
     """
     reader = _Reader(path, max_nodes)
     for block in line_blocks(path):
@@ -45,14 +44,14 @@ class _Reader:
         self._symmetric = False
         self._size: tuple[int, int] | None = None  # nodes, entries
         self._seen = 0
-        self._ends: list[Int] = []
+        self._ends: list[IntArray] = []
         self._values: list[NDArray[np.float64]] = []
 
     def banner(self, line: bytes) -> None:
         words = line.decode("utf-8").lower().split()
         expected = "expected a first line such as '%%MatrixMarket matrix coordinate pattern symmetric'"
         if len(words) != 5 or words[0].encode() != BANNER or words[1] != "matrix":
-            raise located(self._path, 1, f"{quoted(line)} is no Matrix Market header: {expected}")
+            raise located(self._path, 1, f"{quoted(line)} is not a Matrix Market header: {expected}")
         layout, field, symmetry = words[2:]
         if layout != "coordinate":
             raise located(self._path, 1, f"a dense matrix ({layout}): save it in coordinate format")
@@ -75,14 +74,14 @@ class _Reader:
         words = line.split()
         if len(words) != 3 or not all(word.isdigit() and len(word) < 19 for word in words):
             raise located(
-                self._path, number, f"{quoted(line)} is no size line: expected rows, columns, entries"
+                self._path, number, f"{quoted(line)} is not a size line: expected rows, columns, entries"
             )
         rows, columns, entries = map(int, words)
         if rows != columns or rows == 0:
             raise located(
                 self._path,
                 number,
-                f"a matrix of {rows} x {columns} is no graph: its sides must be equal, from 1",
+                f"a {rows} x {columns} matrix is not a graph: it must be square and not empty",
             )
         check_max_nodes(self._path, rows, self._max_nodes)
         shortest = 2 * self._columns  # bytes an entry needs, e.g. b"1 1\n"
@@ -93,7 +92,7 @@ class _Reader:
             raise located(
                 self._path,
                 number,
-                f"{entries} entries are promised, but {size} bytes cannot hold them: "
+                f"{entries} entries are declared, but {size} bytes cannot hold them: "
                 "the file is truncated or its header wrong",
             )
         self._size = rows, entries
@@ -104,7 +103,7 @@ class _Reader:
         if self._seen + rows.numbers.size > entries:
             extra = int(rows.numbers[entries - self._seen])
             raise located(
-                self._path, extra, f"more than the {entries} entries promised: correct the size line"
+                self._path, extra, f"more than the {entries} entries declared: correct the size line"
             )
         numbers = integer_columns(rows, None, self._columns)
         source, target = numbers[0], numbers[1]
@@ -113,8 +112,8 @@ class _Reader:
             fields = text_columns(self._path, rows, None, self._columns)
         if source is None or target is None:
             assert fields is not None
-            place = next(i for i, pair in enumerate(zip(*fields[:2], strict=True)) if not _are_places(pair))
-            self._refuse(rows, place, nodes)
+            first = next(i for i, pair in enumerate(zip(*fields[:2], strict=True)) if not _are_indices(pair))
+            self._refuse(rows, first, nodes)
         ends = np.stack([source, target])
         wrong = ((ends < 1) | (ends > nodes)).any(axis=0)
         if wrong.any():
@@ -127,11 +126,11 @@ class _Reader:
             self._values.append(known.astype(np.float64))
         self._seen += rows.numbers.size
 
-    def _refuse(self, rows: Rows, place: int, nodes: int) -> NoReturn:
+    def _refuse(self, rows: Rows, index: int, nodes: int) -> NoReturn:
         raise located(
             self._path,
-            int(rows.numbers[place]),
-            f"{quoted(rows.line(place))} is no entry of a matrix with sides 1 to {nodes}: correct it",
+            int(rows.numbers[index]),
+            f"{quoted(rows.line(index))} is not an entry of a {nodes} x {nodes} matrix: correct it",
         )
 
     def listing(self) -> Listing:
@@ -142,7 +141,7 @@ class _Reader:
         nodes, entries = self._size
         if self._seen != entries:
             raise DataError(
-                f"{self._path}: {self._seen} of {entries} promised entries: "
+                f"{self._path}: {self._seen} of {entries} declared entries: "
                 "the file is truncated or its header wrong"
             )
         ends = np.concatenate(self._ends, axis=1) if self._ends else np.empty((2, 0), dtype=np.int64)
@@ -152,5 +151,5 @@ class _Reader:
         return Listing(ends[0], ends[1], list(range(1, nodes + 1)), weight, symmetric=self._symmetric)
 
 
-def _are_places(pair: tuple[bytes, ...]) -> bool:
+def _are_indices(pair: tuple[bytes, ...]) -> bool:
     return all(field.isdigit() and len(field) < 19 and not field.startswith(b"0") for field in pair)

@@ -65,7 +65,7 @@ def check_max_nodes(path: Path, nodes: int, limit: int) -> None:
     """Raise DataError if there are more nodes than allowed."""
     if nodes > limit:
         raise DataError(
-            f"{path}: {nodes} nodes or more, the limit is {limit}: raise max_nodes if this is meant"
+            f"{path}: {nodes} nodes or more, but the limit is {limit}: raise max_nodes if this is intended"
         )
 
 
@@ -81,10 +81,10 @@ def first_appearance(values: IntArray) -> tuple[IntArray, IntArray]:
     if not values.size:
         return values, values
     low, high = int(values.min()), int(values.max())
-    if high - low < 4 * values.size:  # nearly dense: a table of first places is faster than sorting
+    if high - low < 4 * values.size:  # nearly dense: a table of first positions is faster than sorting
         shifted = values - low
         first = np.full(high - low + 1, values.size, dtype=np.int64)
-        first[shifted[::-1]] = np.arange(values.size)[::-1]  # the last assignment to a place wins
+        first[shifted[::-1]] = np.arange(values.size)[::-1]  # the last assignment to an entry wins
         present = np.flatnonzero(first < values.size)
         order = np.argsort(first[present])
         number = np.empty(high - low + 1, dtype=np.int64)

@@ -63,7 +63,7 @@ def plain_ids(path: Path, ids: np.ndarray) -> list[int] | list[str]:
     """Return an array of ids as integers or text."""
     if ids.ndim != 1 or ids.dtype.kind not in "iuUS":
         raise DataError(
-            f"{path}: ids must be one row of integers or text, got {ids.dtype} of shape {ids.shape}"
+            f"{path}: ids must be a 1-D array of integers or text, got {ids.dtype} of shape {ids.shape}"
         )
     try:
         text = np.char.decode(ids, "utf-8") if ids.dtype.kind == "S" else ids
@@ -93,7 +93,7 @@ def sparse_part(path: Path, arrays: Arrays, prefix: str) -> Any:
         matrix.check_format(full_check=True)
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise DataError(
-            f"{path}: the sparse matrix in it is not sound ({error}): save it with save_npz"
+            f"{path}: the sparse matrix in it is not valid ({error}): save it with save_npz"
         ) from None
     return matrix
 
@@ -102,7 +102,7 @@ def _matrix_edges(path: Path, matrix: Any, max_nodes: int) -> Entries:
     rows, columns = matrix.shape
     if rows != columns or not rows:
         raise DataError(
-            f"{path}: a matrix of {rows} x {columns} is no graph: its sides must be equal, from 1"
+            f"{path}: a {rows} x {columns} matrix is not a graph: it must be square and not empty"
         )
     check_max_nodes(path, rows, max_nodes)
     return matrix_entries(matrix)
@@ -112,7 +112,7 @@ def matrix_entries(matrix: Any) -> Entries:
     """Return the ends of a square sparse matrix's entries other than 0, its side, its values unless all 1."""
     entries = matrix.tocoo()
     if entries.data.dtype.kind not in "biuf":
-        raise DataError(f"a matrix of {entries.data.dtype} is no graph: its entries must be real numbers")
+        raise DataError(f"a matrix of {entries.data.dtype} is not a graph: its entries must be real numbers")
     there = entries.data != 0
     ends = np.stack([entries.row[there], entries.col[there]]).astype(np.int64)
     values = entries.data[there]
@@ -128,14 +128,14 @@ def _index_edges(path: Path, arrays: Arrays) -> NDArray[np.int64]:
     if turned.ndim != 2 or turned.shape[0] != 2:
         raise DataError(f"{path}: edges have the shape {edges.shape}: store 'edge_index' of shape (2, edges)")
     if turned.size and turned.dtype.kind not in "iu":
-        raise DataError(f"{path}: edges are {turned.dtype}: store the places of nodes as integers from 0")
+        raise DataError(f"{path}: edges are {turned.dtype}: store node indices, integers from 0")
     if turned.dtype == np.uint64 and turned.size and turned.max() >= 2**63:
-        raise DataError(f"{path}: an edge ends at node {turned.max()}: store the places of nodes, from 0")
+        raise DataError(f"{path}: an edge ends at node {turned.max()}: store node indices, from 0")
     return turned.astype(np.int64)
 
 
 def _node_count(path: Path, arrays: Arrays, ends: NDArray[np.int64], parts: tuple[Any, ...]) -> int:
-    """Return the number of nodes: stated, or of rows of features, labels or ids, or the last place + 1."""
+    """Return the number of nodes: stated, or of rows of features, labels or ids, or the last index + 1."""
     stated = arrays.get("num_nodes")
     if stated is not None:
         if stated.size != 1 or stated.dtype.kind not in "iu":

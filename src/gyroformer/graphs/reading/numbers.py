@@ -29,10 +29,10 @@ def finite_floats(path: Path, rows: Rows, fields: list[bytes]) -> NDArray[np.flo
         if np.isfinite(values).all() and not any(b"_" in field for field in fields):
             return values
     except ValueError:
-        pass  # found again, with its place, just below
-    place = next(i for i, field in enumerate(fields) if not is_number(field) or not np.isfinite(float(field)))
+        pass  # found again, with its line, just below
+    wrong = next(i for i, field in enumerate(fields) if not is_number(field) or not np.isfinite(float(field)))
     raise located(
         path,
-        int(rows.numbers[place]),
-        f"weight {quoted(fields[place])} is not a finite number: write e.g. 0.5, or leave the column out",
+        int(rows.numbers[wrong]),
+        f"weight {quoted(fields[wrong])} is not a finite number: write e.g. 0.5, or leave the column out",
     )

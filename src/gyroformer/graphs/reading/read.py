@@ -41,14 +41,14 @@ def read_graph(
     """Read a graph file by its suffix.
 
     An edge list is ``.txt .csv .tsv .edges``; the others are ``.mtx .graphml .gml .npz``. All but the
-    last may be packed (``.gz``).
+    last may be compressed (``.gz``).
 
     Args:
         path: the file.
         directed: keep the direction of edges; by default both directions of each are stored.
         features: file of node features (``.csv``, ``.tsv``, ``.npz``, ``.parquet``).
         labels: file of node labels, of the same kinds; may be the same file.
-        delimiter: sign between the columns of an edge list, ``" "`` for blanks; found by default.
+        delimiter: character between the columns of an edge list, ``" "`` for whitespace; found by default.
         header: whether an edge list's first line names its columns; found by default.
         max_nodes: refuse files with more nodes than this, or that claim to have.
 
@@ -69,10 +69,10 @@ def read_graph(
         listing = read_edge_list(path, delimiter=delimiter, header=header, max_nodes=max_nodes)
     elif kind not in READERS:
         raise DataError(
-            f"{path}: the suffix {kind!r} is not known: give one of {' '.join(SUFFIXES)} or .gz of it"
+            f"{path}: unknown suffix {kind!r}: use one of {' '.join(SUFFIXES)}, perhaps followed by .gz"
         )
     elif delimiter is not None or header is not None:
-        raise UsageError(f"delimiter and header are for edge lists, and {path} is none: leave them out")
+        raise UsageError(f"delimiter and header are for edge lists, and {path} is not one: leave them out")
     else:
         listing = READERS[kind](path, max_nodes=max_nodes)
     if features is not None:

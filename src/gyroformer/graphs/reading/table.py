@@ -31,7 +31,7 @@ class Chunk:
 
     ids: list[str]
     columns: list[Column]
-    place: Callable[[int], str]
+    location: Callable[[int], str]
 
 
 def table_chunks(path: Path) -> Iterator[Chunk]:
@@ -55,7 +55,7 @@ def table_chunks(path: Path) -> Iterator[Chunk]:
             empty = False
             yield _text_chunk(path, rows, layout)
     if empty:
-        raise DataError(f"{path}: no row with data: write one row for each node, its id first")
+        raise DataError(f"{path}: no data rows: write one row for each node, its id first")
 
 
 @dataclass(slots=True)
@@ -81,7 +81,9 @@ def _find_layout(path: Path, rows: Rows) -> _Layout:
     rest = [fields for line in lines[1:] if len(fields := split_line(line, sign) or []) == len(first)]
     header = _is_header(first, rest)
     names = (
-        [field.decode("utf-8") for field in first] if header else [str(place) for place in range(len(first))]
+        [field.decode("utf-8") for field in first]
+        if header
+        else [str(column) for column in range(len(first))]
     )
     return _Layout(sign, names, header)
 
@@ -97,7 +99,7 @@ def _is_header(first: list[bytes], rest: list[list[bytes]]) -> bool:
 
 
 def _id_column(names: list[str]) -> int:
-    return next((place for place, name in enumerate(names) if plain_name(name.encode()) in ID_NAMES), 0)
+    return next((column for column, name in enumerate(names) if plain_name(name.encode()) in ID_NAMES), 0)
 
 
 def _text_chunk(path: Path, rows: Rows, layout: _Layout) -> Chunk:
@@ -105,11 +107,11 @@ def _text_chunk(path: Path, rows: Rows, layout: _Layout) -> Chunk:
     key = _id_column(layout.names) if layout.header else 0
     ids = [field.decode("utf-8") for field in fields[key]]
     if "" in ids:
-        raise located(path, int(rows.numbers[ids.index("")]), "a row without a node id: write it")
+        raise located(path, int(rows.numbers[ids.index("")]), "a row without a node id: add it")
     columns = [
         Column(name, values)
-        for place, (name, values) in enumerate(zip(layout.names, fields, strict=True))
-        if place != key
+        for column, (name, values) in enumerate(zip(layout.names, fields, strict=True))
+        if column != key
     ]
     return Chunk(ids, columns, lambda row: f"{path}:{int(rows.numbers[row])}")
 
@@ -128,19 +130,23 @@ def _parquet_chunk(path: Path) -> Chunk:
         if isinstance(error, DataError):
             raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{path}: no sound parquet file ({reason}): write it again") from None
+        raise DataError(f"{path}: not a valid parquet file ({reason}): write it again") from None
 
 
 def _arrow_chunk(path: Path, table: Any) -> Chunk:
     if table.num_rows == 0 or table.num_columns < 2:
-        raise DataError(f"{path}: {table.num_rows} rows and {table.num_columns} columns: give ids and values")
+        raise DataError(
+            f"{path}: {table.num_rows} rows and {table.num_columns} columns: a table needs ids and values"
+        )
     names = [str(name) for name in table.column_names]
     key = _id_column(names)
     ids = table.column(key).to_pylist()
     if not all(isinstance(name, (int, str)) and not isinstance(name, bool) for name in ids):
         raise DataError(f"{path}: ids in column {names[key]!r} must be integers or text, none missing")
     columns = [
-        Column(name, _arrow_values(table.column(place))) for place, name in enumerate(names) if place != key
+        Column(name, _arrow_values(table.column(column)))
+        for column, name in enumerate(names)
+        if column != key
     ]
     return Chunk([str(name) for name in ids], columns, lambda row: f"{path}: row {row}")
 

@@ -33,7 +33,7 @@ from gyroformer.graphs.spectral.laplacian_cache import cache_key, read_cached, w
 Scope = Literal["graph", "component"]
 #: eigenvalues nearer than this are one repeated eigenvalue when components are put in order
 SAME_VALUE = 1e-9
-#: entries within this share of the largest one tie for it when the sign is chosen
+#: entries within this fraction of the largest one tie for it when the sign is chosen
 SAME_SIZE = 1e-6
 
 _log = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ def laplacian_identifiers(
 def flip_signs(vectors: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Return ``vectors`` with the sign of each column drawn at random.
 
-    An eigenvector's sign is arbitrary; drawing it anew at each training step keeps a model from relying
+    An eigenvector's sign is arbitrary; drawing it again at each training step keeps a model from relying
     on it. Not for evaluation.
     """
     signs = torch.randint(0, 2, (vectors.shape[-1],), generator=generator, device=vectors.device) * 2 - 1
@@ -127,21 +127,21 @@ def _compute(adjacency: Csr, dim: int, scope: Scope) -> tuple[Arrays, tuple[str,
     # over the whole graph the zeros of all components come first and leave room for this many more
     extra = max(dim - count, 0) if scope == "graph" else dim - 1
     needed = nodes[:dim] if scope == "graph" else nodes
-    place = np.empty(adjacency.shape[0], np.int64)  # of each node among its own component's
+    index = np.empty(adjacency.shape[0], np.int64)  # of each node within its own component
     for members in needed:
-        place[members] = np.arange(members.size)
-    parts = [_solve(adjacency, members, place, extra) for members in needed]
+        index[members] = np.arange(members.size)
+    parts = [_solve(adjacency, members, index, extra) for members in needed]
     methods = tuple(part.method for part in parts) + ("null",) * (count - len(parts))
     _warn_of_residuals(parts)
     join = _join_graph if scope == "graph" else _join_components
     return join(parts, adjacency.shape[0], dim), methods
 
 
-def _solve(adjacency: Csr, nodes: IntArray, place: IntArray, extra: int) -> _Part:
+def _solve(adjacency: Csr, nodes: IntArray, index: IntArray, extra: int) -> _Part:
     """Return the null vector of the component on ``nodes`` and up to ``extra`` further eigenpairs."""
     rows = adjacency[nodes]
     # slicing columns would cost the whole graph's size for each component
-    part = sp.csr_matrix((rows.data, place[rows.indices], rows.indptr), shape=(nodes.size, nodes.size))
+    part = sp.csr_matrix((rows.data, index[rows.indices], rows.indptr), shape=(nodes.size, nodes.size))
     null = null_vector(part)[:, None]
     extra = min(extra, nodes.size - 1)
     if extra == 0:
@@ -184,11 +184,11 @@ def _join_graph(parts: list[_Part], num_nodes: int, dim: int) -> Arrays:
 
     vectors = np.zeros((num_nodes, dim))
     kept_values, kept_residuals = np.full(dim, np.nan), np.full(dim, np.nan)
-    for place, i in enumerate(order):
+    for target, i in enumerate(order):
         part = parts[owner[i]]
-        vectors[part.nodes, place] = part.vectors[:, column[i]]
-        kept_values[place] = part.values[column[i]]
-        kept_residuals[place] = part.residuals[column[i]]
+        vectors[part.nodes, target] = part.vectors[:, column[i]]
+        kept_values[target] = part.values[column[i]]
+        kept_residuals[target] = part.residuals[column[i]]
     return vectors, kept_values, kept_residuals
 
 
