@@ -18,9 +18,9 @@ from torch import Tensor
 
 from gyroformer.geometry.trig import arsin_ratio, artan_ratio, sin_ratio_and_cos
 
-#: √|k||u| beyond which a hyperbolic point counts as lying at this distance: the shell at which
-#: ``geometry.project`` stops in float32 (8 rounding units from the boundary of the ball). The products of
-#: three factors cosh²(√|k||u|) that attention forms then stay below 1e19, far from float32's end.
+#: √|k||u| beyond which a hyperbolic point counts as lying at this distance: 8 rounding units of float32 from the
+#: boundary of the ball, as far as ``geometry.project`` lets float64 points go. The products of three factors
+#: cosh²(√|k||u|) that attention forms then stay below 1e19, far from float32's end.
 REACH = math.atanh(1 - 8 * torch.finfo(torch.float32).eps)
 #: relative error that rounding may make in 1 - (√|k||N|/D)², the distance of a mean from the light cone: a mean
 #: closer to it (in float32 about 6/√|k| from the origin or more) counts as lying where it is this well known,

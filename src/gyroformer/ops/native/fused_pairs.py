@@ -27,6 +27,15 @@ def _sizes(sine: Tensor, columns: Tensor | None) -> list[int]:
     return [nodes, nodes if columns is None else columns.numel(), heads, width]
 
 
+def _contiguous(*tensors: Tensor | None) -> list[Tensor | None]:
+    return [None if tensor is None else tensor.contiguous() for tensor in tensors]
+
+
+def _like(tensor: Tensor) -> Tensor:
+    """Return a contiguous tensor of the same shape, not filled."""
+    return torch.empty_like(tensor, memory_format=torch.contiguous_format)
+
+
 @torch.library.custom_op("gyroformer::log_partition", mutates_args=())
 def _log_partition(
     sine: Tensor,
@@ -39,23 +48,13 @@ def _log_partition(
     squared: bool,
 ) -> Tensor:
     out = sine.new_empty(sine.shape[0])
-    inputs: list[Tensor | None] = [t.contiguous() for t in (sine, cosine, k, indptr, indices)]
-    inputs.append(None if columns is None else columns.contiguous())
+    inputs = _contiguous(sine, cosine, k, indptr, indices, columns)
     _call("gyroformer_log_partition", [*inputs, out], _sizes(sine, columns), not squared, scale)
     return out
 
 
 @_log_partition.register_fake
-def _(
-    sine: Tensor,
-    cosine: Tensor,
-    k: Tensor,
-    indptr: Tensor,
-    indices: Tensor,
-    columns: Tensor | None,
-    scale: float,
-    squared: bool,
-) -> Tensor:
+def _(sine: Tensor, *_: object) -> Tensor:
     return sine.new_empty(sine.shape[0])
 
 
@@ -72,28 +71,15 @@ def _log_partition_backward(
     logs: Tensor,
     grad: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    inputs: list[Tensor | None] = [t.contiguous() for t in (sine, cosine, k, indptr, indices)]
-    inputs.append(None if columns is None else columns.contiguous())
-    inputs += [logs.contiguous(), grad.contiguous()]
-    grads = [torch.empty_like(t, memory_format=torch.contiguous_format) for t in (sine, cosine, k)]
+    inputs = _contiguous(sine, cosine, k, indptr, indices, columns, logs, grad)
+    grads = _like(sine), _like(cosine), _like(k)
     _call("gyroformer_log_partition_backward", [*inputs, *grads], _sizes(sine, columns), not squared, scale)
-    return grads[0], grads[1], grads[2]
+    return grads
 
 
 @_log_partition_backward.register_fake
-def _(
-    sine: Tensor,
-    cosine: Tensor,
-    k: Tensor,
-    indptr: Tensor,
-    indices: Tensor,
-    columns: Tensor | None,
-    scale: float,
-    squared: bool,
-    logs: Tensor,
-    grad: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    return tuple(torch.empty_like(t, memory_format=torch.contiguous_format) for t in (sine, cosine, k))  # type: ignore[return-value]
+def _(sine: Tensor, cosine: Tensor, k: Tensor, *_: object) -> tuple[Tensor, Tensor, Tensor]:
+    return _like(sine), _like(cosine), _like(k)
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
