@@ -46,7 +46,7 @@ def test_a_tree_is_told_from_a_cycle(write):
 def test_json_is_one_object_with_the_promised_keys(write):
     done = run(write(nx.gnm_random_graph(40, 80, seed=0)), "--json")
     found = json.loads(done.stdout)
-    assert {"mean", "std", "triples", "exact", "negative_fraction"} <= set(found)
+    assert {"mean", "std", "triples", "exact", "negative_share"} <= set(found)
     assert found["exact"] is True
     assert sum(found["histogram"]["counts"]) == found["triples"]
     assert len(found["histogram"]["edges"]) == len(found["histogram"]["counts"]) + 1

@@ -5,7 +5,7 @@ TokenGT, the yardstick of speed, and what the curved layers must equal at k = 0.
 name (a curved model has the curvatures on top).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor, nn
@@ -65,11 +65,12 @@ class Block(FromOptions, nn.Module):
         self, u: Tensor, mask: Tensor | None = None, segment: Tensor | None = None, count: int | None = None
     ) -> Tensor:
         """Return the block of tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
-        u = self.added(self.dropout(self.attention.tangent(self.norm1(u), mask, segment, count)), u)
-        return self.added(self.dropout(self.ffn(self.norm2(u))), u)
+        add = self.addition()
+        u = add(self.dropout(self.attention.tangent(self.norm1(u), mask, segment, count)), u)
+        return add(self.dropout(self.ffn(self.norm2(u))), u)
 
-    def added(self, step: Tensor, u: Tensor) -> Tensor:
-        """Return ``step`` added to ``u``, both ``(B, N, dim)``."""
+    def addition(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """Return the function that adds a step to vectors, both ``(B, N, dim)``."""
         raise NotImplementedError
 
 
@@ -84,9 +85,9 @@ class FlatBlock(Block):
         attention = FlatAttention.of(options.part(FlatAttentionOptions, kind=kind, weight_dropout=dropout))
         super().__init__(options, attention)
 
-    def added(self, step: Tensor, u: Tensor) -> Tensor:
-        """Return the sum."""
-        return u + step
+    def addition(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """Return the sum of vectors."""
+        return lambda step, u: u + step
 
 
 class StereographicBlock(Block):
@@ -114,9 +115,10 @@ class StereographicBlock(Block):
         """The curvatures, ``(heads,)``."""
         return self.attention.curvature
 
-    def added(self, step: Tensor, u: Tensor) -> Tensor:
+    def addition(self) -> Callable[[Tensor, Tensor], Tensor]:
         """Return the Möbius sum of each head."""
-        return tangent_sum(self._split(step), self._split(u), self.curvature).flatten(-2).to(u.dtype)
+        k = self.curvature
+        return lambda step, u: tangent_sum(self._split(step), self._split(u), k).flatten(-2).to(u.dtype)
 
     def _split(self, u: Tensor) -> Tensor:
         return u.unflatten(-1, (self.heads, -1))

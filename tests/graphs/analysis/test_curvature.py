@@ -56,7 +56,7 @@ def test_every_number_equals_the_definition(seed):
     assert got.triples == want.size
     assert got.mean == pytest.approx(want.mean(), abs=1e-12)
     assert got.std == pytest.approx(want.std(), abs=1e-10)
-    assert got.negative_fraction == pytest.approx((want < -1e-9).mean(), abs=1e-12)
+    assert got.negative_share == pytest.approx((want < -1e-9).mean(), abs=1e-12)
     np.testing.assert_array_equal(got.counts, np.histogram(want + 1e-9, got.edges)[0])
     assert sum(got.counts) == got.triples
 
@@ -76,7 +76,7 @@ def test_components_are_taken_one_by_one_and_pooled_by_triples():
 @pytest.mark.parametrize("nodes", [3, 4, 7, 70, 501])
 def test_a_path_is_exactly_flat(nodes):
     got = curvature(nx.path_graph(nodes))
-    assert (got.mean, got.std, got.negative_fraction) == (0.0, 0.0, 0.0)
+    assert (got.mean, got.std, got.negative_share) == (0.0, 0.0, 0.0)
     assert got.reading.startswith("flat")
 
 

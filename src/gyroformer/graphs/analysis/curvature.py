@@ -78,10 +78,10 @@ class GraphCurvature:
         std: standard deviation of the triples' values.
         triples: number of triples (m; {b, c}).
         exact: whether every node stood for a. If not, some nodes were drawn, and each triple's value (hence
-            ``std``, ``negative_fraction`` and the histogram, but not the mean's expectation) carries noise.
+            ``std``, ``negative_share`` and the histogram, but not the mean's expectation) carries noise.
         standard_error: of ``mean`` (0 when exact), from groups of 8 drawn nodes, with the correction for
             drawing without replacement.
-        negative_fraction: fraction of triples whose value is below zero.
+        negative_share: fraction of triples whose value is below zero.
         counts: histogram of the triples' values.
         edges: its bin edges, one more than ``counts``; a value on an edge counts to its right.
         components: components that have a triple, largest first.
@@ -93,7 +93,7 @@ class GraphCurvature:
     triples: int
     exact: bool
     standard_error: float
-    negative_fraction: float
+    negative_share: float
     counts: tuple[int, ...]
     edges: tuple[float, ...]
     components: tuple[ComponentCurvature, ...]
@@ -102,15 +102,15 @@ class GraphCurvature:
     @property
     def reading(self) -> str:
         """One line that says what the numbers mean."""
-        negative = f"{self.negative_fraction:.0%} of the triples are negative"
+        negative = f"{self.negative_share:.0%} of the triples are negative"
         # two standard errors: nearer to zero than that, the sign of a sampled mean means nothing
         doubt = max(2 * self.standard_error, FLAT)
         if abs(self.mean) <= doubt:
             return f"flat within {doubt:.2g}: neither tree-like nor cycle-like on average ({negative})"
         if self.mean < 0:
-            degree = "mostly" if self.negative_fraction > 0.5 else "on average"
+            degree = "mostly" if self.negative_share > 0.5 else "on average"
             return f"{degree} tree-like: negative ({negative})"
-        degree = "mostly" if self.negative_fraction < 0.5 else "on average"
+        degree = "mostly" if self.negative_share < 0.5 else "on average"
         return f"{degree} cycle-like: positive ({negative})"
 
 
@@ -170,7 +170,7 @@ def graph_curvature(
         triples=int(triples.sum()),
         exact=not strata.size,
         standard_error=_standard_error(groups, sizes, sources, strata) / int(triples.sum()),
-        negative_fraction=negative / int(triples.sum()),
+        negative_share=negative / int(triples.sum()),
         counts=counts,
         edges=edges,
         components=_per_component(adjacency, component, sizes, triples, totals, sources),
