@@ -57,7 +57,7 @@ def test_imports_point_left(layer, path):
 
 
 def test_a_wrong_import_is_seen():
-    assert forbidden("geometry", "def f():\n    from gyroformer.nn.block import Block") == ["nn"]
+    assert forbidden("geometry", "def f():\n    from gyroformer.nn.transformer import Block") == ["nn"]
     assert forbidden("cli", "import gyroformer.geometry.trig") == []
 
 

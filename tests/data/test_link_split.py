@@ -81,7 +81,7 @@ def test_graphs_that_are_too_small_or_too_dense_are_refused():
 @pytest.mark.parametrize("shares", [(0.0, 0.1), (0.5, 0.5), (-0.1, 0.2), (float("nan"), 0.1)])
 def test_wrong_shares_are_refused(shares):
     with pytest.raises(UsageError, match="fractions held out"):
-        draw_link_split(blocks_graph(), val_share=shares[0], test_share=shares[1])
+        draw_link_split(blocks_graph(), val_fraction=shares[0], test_fraction=shares[1])
 
 
 def test_the_checksum_of_a_split_is_the_same_in_every_version():

@@ -7,7 +7,7 @@ from gyroformer.demo.stdlib_graph import ImportGraph
 from gyroformer.demo.twins import TWINS, make_room, run, write_graph
 from gyroformer.errors import UsageError
 from gyroformer.graphs.reading.read import read_graph
-from gyroformer.jobs.settings import make_job
+from gyroformer.settings import make_job
 
 NODES = 31
 #: a small library of modules

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import gyroformer as gf
 from gyroformer.cli.app import app
 from gyroformer.errors import UsageError
-from gyroformer.jobs.settings import make_job
+from gyroformer.settings import make_job
 
 KINDS = [gf.GraphEmbedder, gf.NodeClassifier, gf.LinkPredictor]
 QUICK = {"epochs": 3, "dim": 8, "model_options": {"identifiers": 2}}
@@ -208,7 +208,7 @@ def test_settings_reach_the_job(graph):
             "negatives": 5,
             "squared": False,
         },
-        **{"feature_settings": {"mixing": "ppr"}, "use_features": True, "random_state": 8},
+        **{"feature_options": {"mixing": "ppr"}, "use_features": True, "random_state": 8},
     )
     job = estimator._job(graph, "somewhere.csv", 8)
     assert (job.training.lr, job.training.curvature_lr, job.training.weight_decay) == (0.5, 0.25, 0.125)

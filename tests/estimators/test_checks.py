@@ -16,7 +16,7 @@ COLUMNS = {"GraphEmbedder": 1, "NodeClassifier": 2, "LinkPredictor": 3}
 PLAIN = {
     "model": "tokengt",
     "dtype": "float64",
-    "feature_settings": {"mixing": "none", "entries": "raw", "size": "none"},
+    "feature_options": {"mixing": "none", "entries": "raw", "size": "none"},
 }
 
 

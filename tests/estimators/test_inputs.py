@@ -3,14 +3,14 @@ import pytest
 import torch
 
 from gyroformer.errors import UsageError
-from gyroformer.estimators.inputs import Ids, node_places, plain, seed_of
+from gyroformer.estimators.inputs import Ids, node_indices, plain, seed_of
 
 
 def test_nodes_as_masks_and_as_places():
-    assert node_places([False, True, True], 3, "nodes").tolist() == [1, 2]
-    assert node_places(torch.tensor([True, False]), 2, "nodes").tolist() == [0]
-    assert node_places([[2], [0]], 3, "nodes").tolist() == [2, 0], "their order is kept"
-    assert node_places([], 3, "nodes").tolist() == []
+    assert node_indices([False, True, True], 3, "nodes").tolist() == [1, 2]
+    assert node_indices(torch.tensor([True, False]), 2, "nodes").tolist() == [0]
+    assert node_indices([[2], [0]], 3, "nodes").tolist() == [2, 0], "their order is kept"
+    assert node_indices([], 3, "nodes").tolist() == []
     for wrong, said in (
         ([3], "names node 3"),
         ([-1], "names node -1"),
@@ -18,7 +18,7 @@ def test_nodes_as_masks_and_as_places():
         (["a"], "integers"),
     ):
         with pytest.raises(UsageError, match=said):
-            node_places(wrong, 3, "nodes")
+            node_indices(wrong, 3, "nodes")
 
 
 def test_ids():

@@ -46,8 +46,8 @@ def test_communities_are_learned():
     assert gf.LinkPredictor(epochs=40, random_state=0).fit(graph).score() > 0.6
 
 
-def test_shares_and_decoder_reach_the_job():
-    found = gf.LinkPredictor(test_share=0.3, val_share=0.2, decoder="distance", radius=1.5, **QUICK)
+def test_fractions_and_decoder_reach_the_job():
+    found = gf.LinkPredictor(test_fraction=0.3, val_fraction=0.2, decoder="distance", radius=1.5, **QUICK)
     found.fit(labelled_graph(nodes=30))
     about = found.split_.about()
     edges = about["train"] + about["val"] + about["test"]

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from gyroformer.errors import UsageError
-from gyroformer.graphs.features import FeatureSettings, ready_features
+from gyroformer.graphs.features import FeatureOptions, prepared_features
 from gyroformer.graphs.hops import joined_hops, mix_hops, ppr_mix
 
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
@@ -10,7 +10,7 @@ WORDS = torch.tensor([[0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.0
 
 
 def ready(x=WORDS, **settings):
-    return ready_features(x, EDGES, FeatureSettings(**{"size": "none", **settings}))
+    return prepared_features(x, EDGES, FeatureOptions(**{"size": "none", **settings}))
 
 
 def test_entries():
@@ -53,4 +53,4 @@ def test_size():
 @pytest.mark.parametrize("wrong", [{"hops": -1}, {"alpha": 0.0}, {"scale": 0.0}, {"scale": float("nan")}])
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):
-        FeatureSettings(**wrong)
+        FeatureOptions(**wrong)

@@ -4,7 +4,7 @@ import numpy as np
 
 from gyroformer.graphs.build import graph_from_edges
 from gyroformer.jobs.run import run_job
-from gyroformer.jobs.settings import make_job
+from gyroformer.settings import make_job
 
 NODES = 40
 #: an id that would be markup, and one that would end the script that holds it

@@ -69,7 +69,9 @@ def main():
             (FOLDER / f"{name}.jsonl").write_text(found, encoding="utf-8")
         elif found != golden(name):
             changed.append(name)
-    print(f"{len(RUNS) - len(changed)} of {len(RUNS)} runs {'recorded' if record else 'the same, bit for bit'}")
+    print(
+        f"{len(RUNS) - len(changed)} of {len(RUNS)} runs {'recorded' if record else 'the same, bit for bit'}"
+    )
     if changed:
         sys.exit(f"changed: {', '.join(changed)}")
 

@@ -2,12 +2,13 @@
 
 import torch
 
-from gyroformer.config import as_plain
-from gyroformer.jobs.plan import build_model, read_graph_of, to_device, with_features
+from gyroformer.jobs.plan import build_model, plan_task
 from gyroformer.jobs.run import embedding_arrays, run_job
-from gyroformer.jobs.settings import make_job
-from gyroformer.train.outcome import Outcome
-from gyroformer.train.run_folder import RunFolder
+from gyroformer.options import as_plain
+from gyroformer.runs.folder import RunFolder
+from gyroformer.runs.graph import write_graph
+from gyroformer.runs.read import load_graph
+from gyroformer.settings import make_job
 
 OPTIONS = {"identifiers": 4, "edge_tokens": "undirected"}
 
@@ -27,21 +28,20 @@ def job_on(task, paths, *, features=True, model="fpst", **values):
 
 def placed_run(folder, job):
     """Write a finished embed run with the model as it begins: what is asked of it does not depend on training."""
-    data = read_graph_of(job)
-    ready = to_device(with_features(job, data, use=job.objective.use_features), job)
-    model = build_model(job, ready).eval()
-    model.prepare(ready)
+    graph = load_graph(job.graph)
+    task = plan_task(job, graph)
+    model = build_model(job, task).eval()
     with RunFolder(folder) as run, torch.no_grad():
         run.begin(as_plain(job), resume=False)
+        write_graph(run.path, graph, options=job.graph)
         results = {
             "map": 50.0,
             "graph": job.graph.source,
-            "edges": data.summary.edges,
+            "edges": graph.summary.edges,
             "parameters": sum(p.numel() for p in model.parameters()),
         }
-        outcome = Outcome(0, 0, {}, [], "finished", 0.0, lowered=False)
         run.metrics.path.write_text("")
-        run.finish(model, outcome, results, embedding_arrays(model, ready), data.ids)
+        run.finish(model, results, embedding_arrays(model, task.data), graph.ids)
     return folder
 
 

@@ -8,8 +8,11 @@ from torch import nn
 from torch_geometric.data import Data
 
 import gyroformer as gf
+from gyroformer.options.training import TrainOptions
+from gyroformer.runs.folder import RunFolder
+from gyroformer.tasks import Task
 from gyroformer.tokens import prepare_graph
-from gyroformer.train import RunFolder, TrainSettings, fit
+from gyroformer.train import fit
 
 NODES = 30
 SETTINGS = {"epochs": 12, "lr": 1e-2, "curvature_lr": 1e-2, "eval_every": 3, "checkpoint_seconds": 0.0}
@@ -27,7 +30,7 @@ def toy_model(**options):
     return gf.FPST(0, num_nodes=NODES, dim=8, heads=2, identifiers=4, dropout=0.3, classes=3, **options)
 
 
-class ToyTask:
+class ToyTask(Task):
     """Classes by residue, with dropout in the model: every epoch draws random numbers."""
 
     name = "toy"
@@ -51,23 +54,35 @@ class ToyTask:
     def rank(self, metrics):
         return (metrics["accuracy"], metrics["likelihood"])
 
+    @classmethod
+    def from_graph(cls, graph, objective, ready, *, seed, **given):
+        return cls()
 
-class DecodingTask(nn.Module):
+    def results(self, model, metrics):
+        return dict(metrics)
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(2.0))
+        self.curvature = nn.Parameter(torch.tensor(0.5))
+
+    def forward(self, scores):
+        return (self.scale + self.curvature) * scores
+
+
+class DecodingTask(ToyTask):
     """A task with parameters of its own."""
 
     name = "decoding"
 
     def __init__(self):
         super().__init__()
-        self.toy = ToyTask()
-        self.scale = nn.Parameter(torch.tensor(2.0))
-        self.curvature = nn.Parameter(torch.tensor(0.5))
+        self.module = Decoder()
 
     def loss(self, model):
-        return F.cross_entropy((self.scale + self.curvature) * model(self.toy.data), self.toy.target)
-
-    def evaluate(self, model):
-        return self.toy.evaluate(model)
+        return F.cross_entropy(self.module(model(self.data)), self.target)
 
     def rank(self, metrics):
         return ()
@@ -78,12 +93,12 @@ def train(folder, *, epochs=12, resume=True, slow=0.0, **changes):
     torch.manual_seed(0)
     model = toy_model()
     task = ToyTask(slow=slow)
-    settings = TrainSettings(**SETTINGS | {"epochs": epochs} | changes)
+    settings = TrainOptions(**SETTINGS | {"epochs": epochs} | changes)
     with RunFolder(folder) as run:
         run.begin({"task": "toy", "seed": 0, "epochs": epochs}, resume=resume)
         if run.finished:
             return None, None
         outcome = fit(model, task, settings, run=run)
         points = model.tangent(task.data).detach().numpy()
-        run.finish(model, outcome, dict(outcome.metrics), {"tangent": points}, range(NODES))
+        run.finish(model, dict(outcome.metrics), {"embedding": points}, range(NODES), seconds=outcome.seconds)
     return model, outcome

@@ -9,11 +9,12 @@ from small_graphs import blocks_graph
 
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.non_edges import pair_numbers
-from gyroformer.jobs.link import link_split_of, plan_link
-from gyroformer.jobs.plan import with_features
+from gyroformer.jobs.plan import plan_model, plan_task, ready_for
 from gyroformer.jobs.run import run_job
-from gyroformer.jobs.settings import make_job
-from gyroformer.train.finished import load_run
+from gyroformer.runs.read import open_run
+from gyroformer.settings import make_job
+from gyroformer.tasks.link import link_split_of
+from gyroformer.tokens.prepare import graph_tokens
 
 
 def job_of(model="fpst", *, epochs=60, options=None, **values):
@@ -43,14 +44,16 @@ def without(data, pairs, instead=None):
 def test_held_out_edges_change_nothing_that_the_model_sees(model, change):
     data = blocks_graph(features=4)
     job = job_of(model)
-    split = link_split_of(job, data)
+    split = link_split_of(data, job.objective, job.seed)
     held_out = torch.cat((split.val, split.test), 1)
     instead = torch.cat((split.val_non, split.test_non), 1) if change == "replace" else None
-    plans = [plan_link(job, graph, split) for graph in (data, without(data, held_out, instead))]
-    one, other = (plan.data.to_dict() for plan in plans)
-    assert {"x", "identifiers", "token_edge_index", "edge_index"} <= set(one)
-    for key in ("x", "identifiers", "token_edge_index", "edge_index"):
-        assert torch.equal(one[key], other[key]), key
+    graphs = (data, without(data, held_out, instead))
+    plans = [plan_model(job, graph, plan_task(job, graph, split=split)) for graph in graphs]
+    for key in ("x", "edge_index"):
+        assert torch.equal(*(plan.data[key] for plan in plans)), key
+    tokens = [graph_tokens(plan.data, plan.model.options) for plan in plans]
+    assert torch.equal(*(one.identifiers for one in tokens))
+    assert torch.equal(*(one.edges for one in tokens))
     losses = []
     for plan in plans:
         torch.manual_seed(7)
@@ -58,7 +61,7 @@ def test_held_out_edges_change_nothing_that_the_model_sees(model, change):
     assert torch.equal(*losses)
     assert torch.equal(*(plan.model.positions(plan.data).coordinates() for plan in plans))
     # the test would see a leak: the whole graph gives other features and identifiers
-    assert not torch.equal(with_features(job, data).x, plans[0].data.x)
+    assert not torch.equal(ready_for(job)(data, True).x, plans[0].data.x)
 
 
 @pytest.mark.parametrize("model", ["fpst", "tokengt"])
@@ -69,7 +72,7 @@ def test_held_out_edges_are_found(model, tmp_path):
     assert found["test_auc"] > 80
     assert found["test_ap"] > 75
     assert set(found) >= {"test_hits@10", "test_hits@50", "test_hits@100", "val_auc", "curvatures", "seconds"}
-    split = link_split_of(done.plan.job, data)
+    split = link_split_of(data, done.plan.job.objective, 0)
     assert found["split"]["sha256"] == split.sha256
     assert found["split"]["train"] == split.train.size(1)
     assert found["split"]["test_non"] == found["split"]["test"] == split.test.size(1)
@@ -93,7 +96,7 @@ def test_a_learned_decoder_is_kept_with_the_run(tmp_path):
     done = run_job(
         job_of(epochs=10, objective={"learn_decoder": True}), data=blocks_graph(), out=tmp_path / "run"
     )
-    kept = load_run(tmp_path / "run").task
+    kept = open_run(tmp_path / "run").task_weights
     assert set(kept) == {"decoder.radius_change", "decoder.log_temperature_change"}
     assert done.results["decoder"]["radius"] == pytest.approx(2.0 + float(kept["decoder.radius_change"]))
     assert done.results["decoder"]["radius"] != 2.0
@@ -101,15 +104,18 @@ def test_a_learned_decoder_is_kept_with_the_run(tmp_path):
 
 def test_seeds_draw_other_edges_unless_the_split_is_named():
     data = blocks_graph()
-    sums = {link_split_of(job_of(seed=seed), data).sha256 for seed in range(3)}
-    assert len(sums) == 3
-    named = {link_split_of(job_of(seed=s, objective={"split_seed": 9}), data).sha256 for s in range(3)}
+    objective = job_of().objective
+    assert len({link_split_of(data, objective, seed).sha256 for seed in range(3)}) == 3
+    objective = objective.but(split_seed=9)
+    named = {link_split_of(data, objective, seed).sha256 for seed in range(3)}
     assert len(named) == 1
 
 
 def test_features_that_know_all_edges_are_refused():
+    airport = blocks_graph(features=4)
+    airport.name = "airport"
     with pytest.raises(UsageError, match="degrees"):
-        plan_link(job_of(graph={"source": "airport", "features": "hgcn"}), blocks_graph(features=4))
+        plan_task(job_of(graph={"source": "airport", "features": "hgcn"}), airport)
 
 
 def test_a_graph_that_is_too_small_is_refused():

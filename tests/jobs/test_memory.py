@@ -3,28 +3,28 @@ from small_graphs import labelled_graph
 
 from gyroformer.errors import UsageError
 from gyroformer.graphs.reading.convert import to_graph
-from gyroformer.jobs.classify import plan_classify
 from gyroformer.jobs.memory import available_memory, check_memory, estimate
-from gyroformer.jobs.settings import make_job
+from gyroformer.jobs.plan import plan_task
+from gyroformer.settings import make_job
 
 
 def plan(**options):
     job = make_job("classify", model={"options": options})
-    return plan_classify(job, to_graph(labelled_graph()))
+    return job, plan_task(job, to_graph(labelled_graph()))
 
 
 def test_what_grows_the_job_grows_the_estimate():
-    small = estimate(plan(dim=8, layers=1))
-    assert estimate(plan(dim=16, layers=1))["layers"] == pytest.approx(2 * small["layers"])
-    assert estimate(plan(dim=8, layers=3))["layers"] > 1.3 * small["layers"]
-    assert estimate(plan(dim=8, edge_tokens="undirected"))["layers"] > small["layers"]
+    small = estimate(*plan(dim=8, layers=1))
+    assert estimate(*plan(dim=16, layers=1))["layers"] == pytest.approx(2 * small["layers"])
+    assert estimate(*plan(dim=8, layers=3))["layers"] > 1.3 * small["layers"]
+    assert estimate(*plan(dim=8, edge_tokens="undirected"))["layers"] > small["layers"]
     assert small["total"] == pytest.approx(sum(size for name, size in small.items() if name != "total"))
 
 
 def test_a_job_that_does_not_fit_is_refused_with_the_number():
     with pytest.raises(UsageError, match=r"needs about 0\.\d GB and 0\.1 GB are free; .*--ignore-memory"):
-        check_memory(plan(), available=1e8)
-    assert check_memory(plan(), available=1e12)["total"] < 1e12
+        check_memory(*plan(), available=1e8)
+    assert check_memory(*plan(), available=1e12)["total"] < 1e12
 
 
 def test_the_machine_has_memory():

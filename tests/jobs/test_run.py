@@ -9,10 +9,9 @@ import gyroformer as gf
 from gyroformer.errors import DataError, UsageError
 from gyroformer.geometry import ProductSpace
 from gyroformer.graphs.reading.convert import to_graph
-from gyroformer.jobs.embed import ALL_PAIRS_NODES
 from gyroformer.jobs.run import run_job
-from gyroformer.jobs.settings import make_job
-from gyroformer.train.finished import load_run
+from gyroformer.settings import make_job
+from gyroformer.tasks.embed import ALL_PAIRS_NODES
 
 
 def embed_job(path, epochs=120, **values):
@@ -43,7 +42,7 @@ def test_saved_embeddings_give_the_models_distances(tmp_path):
 def test_a_saved_run_is_a_saved_model(tmp_path):
     path, _ = write_tree(tmp_path / "tree.csv")
     done = run_job(embed_job(path, epochs=5), out=tmp_path / "run")
-    loaded = load_run(tmp_path / "run")
+    loaded = gf.open_run(tmp_path / "run")
     data = done.plan.data
     assert torch.equal(loaded.model(data), done.plan.model(data))
     assert torch.equal(gf.FPST.from_pretrained(tmp_path / "run")(data), done.plan.model(data))

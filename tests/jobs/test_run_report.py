@@ -7,8 +7,8 @@ from gyroformer.errors import DataError
 from gyroformer.jobs import run as jobs_run
 from gyroformer.jobs.run import run_job
 from gyroformer.jobs.seeds import run_seeds
-from gyroformer.jobs.settings import make_job
-from gyroformer.train.finished import verify_run
+from gyroformer.runs.files import verify_run
+from gyroformer.settings import make_job
 
 
 @pytest.fixture

@@ -1,15 +1,17 @@
 """Activations of ball coordinates, distances to centroids, translation: exact far from the origin, smooth at k = 0."""
 
+from typing import get_args
+
 import pytest
 import torch
 import torch.nn.functional as F
 
 from gyroformer import geometry as g
-from gyroformer.nn.ball import SHRINKING, ball_activation
-from gyroformer.nn.centroids import CentroidScores
-from gyroformer.nn.tangent import ACTIVATIONS
-from gyroformer.nn.translation import MobiusBias
+from gyroformer.nn.curvature import MobiusBias
+from gyroformer.nn.logits import CentroidScores
+from gyroformer.nn.tangent import ACTIVATIONS, ball_activation
 from gyroformer.ops.lifted import sine_cosine, translate_hyperbolic
+from gyroformer.options.models import ShrinkingName
 
 LENGTHS = [0.0, 1e-3, 0.5, 2.0, 5.0, 7.0]
 
@@ -23,7 +25,7 @@ def curvature(k, dtype=torch.float64):
     return torch.tensor([[k]], dtype=dtype)
 
 
-@pytest.mark.parametrize("name", SHRINKING)
+@pytest.mark.parametrize("name", get_args(ShrinkingName))
 @pytest.mark.parametrize("k", [-1.0, -1e-9, 0.0])
 def test_ball_activation_is_what_it_says(name, k):
     u = directions(length=1.5)

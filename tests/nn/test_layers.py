@@ -8,8 +8,8 @@ import torch
 from gyroformer import geometry as g
 from gyroformer import nn
 from gyroformer.errors import UsageError
-from gyroformer.nn.flat import FlatBlock, FlatTransformer
 from gyroformer.nn.tangent import ACTIVATIONS
+from gyroformer.nn.transformer import FlatBlock, FlatTransformer
 from gyroformer.testing import random_points
 
 KINDS = ("softmax", "linear")

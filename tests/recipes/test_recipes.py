@@ -3,27 +3,28 @@ import pytest
 import gyroformer as gf
 from gyroformer.data.registry import DATASETS
 from gyroformer.errors import UsageError
-from gyroformer.jobs.settings import JOBS, make_job
 from gyroformer.models import get_model
 from gyroformer.recipes import read_recipe, recipe_names, usual_recipe
+from gyroformer.settings import make_job
+from gyroformer.tasks import TASKS
 
-ALL = [(task, name) for task in JOBS for name in recipe_names(task)]
+ALL = [(task, name) for task in TASKS for name in recipe_names(task)]
 
 
 @pytest.mark.parametrize("task, name", ALL)
 def test_every_recipe_is_whole(task, name):
     job = make_job(task, recipe=name)
     assert job.recipe == name
-    assert set(job.model.options) <= set(get_model(job.model.name).options())
+    assert read_recipe(task, name).get("model", {}).get("options", {}).items() <= job.model.options.items()
     if name not in ("default", "plain", "paper", "networks"):
         assert name in DATASETS
 
 
-@pytest.mark.parametrize("task", JOBS)
+@pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("model", gf.MODELS)
 def test_every_model_has_a_recipe_for_every_task(task, model):
     job = make_job(task, dataset="web-edu", model={"name": model})
-    assert set(job.model.options) <= set(get_model(model).options())
+    assert list(job.model.options) == [one.name for one in get_model(model).choices()]
 
 
 def test_the_usual_recipe():

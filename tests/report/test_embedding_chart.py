@@ -7,8 +7,7 @@ from evil_runs import NODES, small_graph
 from gyroformer.report import embedding_chart
 from gyroformer.report.embedding_chart import caption, head_chart, select
 from gyroformer.report.projection import draw_head
-from gyroformer.report.record import read_run
-from gyroformer.report.run_graph import RunGraph
+from gyroformer.report.record import RunGraph, read_run
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,13 @@ import json
 
 import numpy as np
 import pytest
-from evil_runs import NODES, small_graph
+from evil_runs import NODES
 
 from gyroformer.errors import UsageError
-from gyroformer.report.record import read_run, run_folders, run_names
-from gyroformer.report.run_graph import graph_of_run
+from gyroformer.jobs.run import run_job
+from gyroformer.report.record import graph_of, read_run, run_folders, run_names
+from gyroformer.runs.read import open_run
+from gyroformer.settings import make_job
 
 
 def test_a_folder_of_runs_stands_for_them(tmp_path):
@@ -30,7 +32,7 @@ def test_names_are_short_and_different(tmp_path):
 
 
 def test_a_run_is_read_whole(runs):
-    record = read_run(runs["curved"], "it", small_graph())
+    record = read_run(runs["curved"], "it")
     assert record.embedding.shape == (NODES, 2, 4)
     assert record.embedding.dtype == np.float64
     assert record.curvature.tolist() == pytest.approx(record.results["curvatures"][-1])
@@ -41,16 +43,18 @@ def test_a_run_is_read_whole(runs):
     assert set(read_run(runs["labelled"], "it").predicted) <= {0, 1, 2}
 
 
-def test_a_graph_is_read_again_from_where_it_came(tmp_path):
+def test_a_graph_is_shown_from_the_run_itself(tmp_path):
     file = tmp_path / "edges.csv"
     file.write_text("source,target\na,b\nb,c\n")
-    found = graph_of_run({"source": str(file)}, ["a", "b", "c"])
+    run_job(make_job("embed", graph={"source": str(file)}, training={"epochs": 1}), out=tmp_path / "run")
+    file.unlink()
+    found = graph_of(open_run(tmp_path / "run"))
     assert found.edges.tolist() == [[0, 1], [1, 2]]
     assert found.degree.tolist() == [1, 2, 1]
     assert found.labels is None
     assert found.missing == ""
-    file.unlink()
-    gone = graph_of_run({"source": str(file)}, ["a", "b", "c"])
+    (tmp_path / "run" / "graph.npz").unlink()
+    gone = graph_of(open_run(tmp_path / "run", verify=False))
     assert gone.edges is None
     assert "could not be read again" in gone.missing
     assert "edges.csv" in gone.missing

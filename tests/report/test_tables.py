@@ -1,7 +1,7 @@
 import dataclasses as dc
 
 from gyroformer.report.markup import data_script, nested_table
-from gyroformer.report.names import curvature_line, duration, figures_of, number, signed
+from gyroformer.report.names import curvature_line, duration, metrics_of, number, signed
 from gyroformer.report.record import read_run
 from gyroformer.report.tables import comparison_rows, differing_settings, headline
 
@@ -19,7 +19,7 @@ def test_numbers_are_written_for_people():
 
 
 def test_the_figure_that_counts_comes_first():
-    found = figures_of({"val_f1": 70.0, "seconds": 3.0, "hits": 2.0, "test_f1": 80.0, "epochs": 5})
+    found = metrics_of({"val_f1": 70.0, "seconds": 3.0, "hits": 2.0, "test_f1": 80.0, "epochs": 5})
     assert list(found) == ["test_f1", "val_f1", "hits"]
 
 

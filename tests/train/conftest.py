@@ -4,7 +4,7 @@ import pytest
 import torch
 from toy_training import SETTINGS, ToyTask, toy_model
 
-from gyroformer.train import TrainSettings
+from gyroformer.train import TrainOptions
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def task():
 
 @pytest.fixture
 def settings():
-    return TrainSettings(**SETTINGS)
+    return TrainOptions(**SETTINGS)
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from safetensors.torch import load_file
 from toy_training import SETTINGS, ToyTask, toy_model
 
 from gyroformer.errors import DivergedError
-from gyroformer.train import RunFolder, TrainSettings, fit
+from gyroformer.runs.folder import RunFolder
+from gyroformer.train import TrainOptions, fit
 from gyroformer.train.diverged import find_culprit
 from gyroformer.train.learner import Learner
 
@@ -70,7 +71,7 @@ class loss_itself:
 
 
 def settings_with(**changes):
-    return TrainSettings(**SETTINGS | changes)
+    return TrainOptions(**SETTINGS | changes)
 
 
 def test_once_it_goes_back_lowers_the_rates_and_names_the_module(model, caplog):

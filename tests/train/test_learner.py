@@ -4,13 +4,13 @@ from torch import nn
 from toy_training import DecodingTask
 
 from gyroformer.errors import CorruptFileError, UsageError
+from gyroformer.options.training import TrainOptions
 from gyroformer.train.learner import Learner
-from gyroformer.train.settings import TrainSettings
 
 
 def test_curvatures_have_their_own_rate_and_no_decay(model):
     task = DecodingTask()
-    learner = Learner(model, task, TrainSettings(lr=0.1, curvature_lr=0.2, weight_decay=0.3))
+    learner = Learner(model, task, TrainOptions(lr=0.1, curvature_lr=0.2, weight_decay=0.3))
     ordinary, curved = learner.optimizer.param_groups
     assert (ordinary["lr"], ordinary["weight_decay"]) == (0.1, 0.3)
     assert (curved["lr"], curved["weight_decay"]) == (0.2, 0.0)
@@ -24,7 +24,7 @@ def test_curvatures_have_their_own_rate_and_no_decay(model):
 
 
 def test_rates_follow_the_schedule_and_are_lowered(model, task):
-    settings = TrainSettings(epochs=4, lr=0.1, curvature_lr=0.2, schedule="linear", decay_from=0.0)
+    settings = TrainOptions(epochs=4, lr=0.1, curvature_lr=0.2, schedule="linear", decay_from=0.0)
     learner = Learner(model, task, settings)
     assert learner.set_rates(3, lowered=False) == pytest.approx(0.05)
     assert [group["lr"] for group in learner.optimizer.param_groups] == pytest.approx([0.05, 0.1])

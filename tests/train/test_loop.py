@@ -9,11 +9,12 @@ import torch
 from toy_training import SETTINGS, DecodingTask, ToyTask, toy_model
 
 from gyroformer.errors import MissingPartError, UsageError
-from gyroformer.train import RunFolder, TrainSettings, fit
+from gyroformer.runs.folder import RunFolder
+from gyroformer.train import TrainOptions, fit
 
 
 def settings_with(**changes):
-    return TrainSettings(**SETTINGS | changes)
+    return TrainOptions(**SETTINGS | changes)
 
 
 class Scripted(ToyTask):

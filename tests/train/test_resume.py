@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from toy_training import train
 
 from gyroformer.errors import Interrupted, UsageError
-from gyroformer.train import verify_run
+from gyroformer.runs.files import verify_run
 from gyroformer.train.loop import _Training
 
 EPOCHS = 8

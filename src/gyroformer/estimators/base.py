@@ -89,17 +89,23 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     out: str | Path | None
 
     def __init_subclass__(
-        cls, task: str, more: type[Options] | None = None, hidden: tuple[str, ...] = (), **keywords: Any
+        cls,
+        task: str | None = None,
+        more: type[Options] | None = None,
+        hidden: tuple[str, ...] = (),
+        **keywords: Any,
     ) -> None:
         """Give the subclass a constructor with the parameters of its task.
 
         Args:
-            task: the task.
+            task: the task; None for a subclass of an estimator, which has what that has.
             more: parameters of the estimator's own; one with a name of the objective's stands for that.
             hidden: options of the objective that are no parameters.
             keywords: for other bases.
         """
         super().__init_subclass__(**keywords)
+        if task is None:
+            return
         cls._task, cls._hidden = task, hidden
         own = {one.name: one for one in (options_of(more) if more else ())}
         shared = {one.name: one for one in options_of(EstimatorOptions)}

@@ -49,6 +49,13 @@ def plan_task(job: JobSettings, graph: "Data", **given: Any) -> Task:
     )
 
 
+def plan_model(job: JobSettings, graph: "Data", task: Task) -> Plan:
+    """Return the plan of a job whose task is made, with a new model."""
+    model = build_model(job, task)
+    model.prepare(task.data)
+    return Plan(job, graph, task, model)
+
+
 def ready_for(job: JobSettings) -> "Ready":
     """Return the function that makes of a graph what the job's model sees."""
 

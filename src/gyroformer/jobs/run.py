@@ -10,7 +10,7 @@ import torch
 
 from gyroformer.errors import DataError, UsageError
 from gyroformer.jobs.memory import check_memory
-from gyroformer.jobs.plan import Plan, build_model, plan_task
+from gyroformer.jobs.plan import Plan, plan_model, plan_task
 from gyroformer.options import as_plain
 from gyroformer.report import REPORT, write_run_report
 from gyroformer.runs.files import RESULTS
@@ -130,9 +130,7 @@ def _planned(job: JobSettings, graph: "Data", ignore_memory: bool, given: dict[s
         _log.warning(note)
     if not ignore_memory:
         check_memory(job, task)
-    model = build_model(job, task)
-    model.prepare(task.data)
-    return Plan(job, graph, task, model)
+    return plan_model(job, graph, task)
 
 
 def _results(plan: Plan, outcome: Outcome) -> dict[str, Any]:

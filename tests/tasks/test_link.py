@@ -8,7 +8,7 @@ from gyroformer.data.link_split import draw_link_split
 from gyroformer.graphs.non_edges import pair_numbers
 from gyroformer.ops.positions import StereographicPositions
 from gyroformer.tasks.decoders import LinkDecoder
-from gyroformer.tasks.link_prediction import LinkPrediction, hits_at, ranking_figures
+from gyroformer.tasks.link import LinkPrediction, hits_at, ranking_metrics
 from gyroformer.tasks.task import Task
 
 
@@ -64,19 +64,19 @@ def test_figures_are_those_of_all_pairs_compared():
     edges, others = stream.integers(0, 6, 40) + 1.0, stream.integers(0, 6, 30) + 0.0  # many ties
     compared = edges[:, None] - others[None]
     auc = ((compared > 0) + 0.5 * (compared == 0)).mean()
-    assert ranking_figures(edges, others)["auc"] == pytest.approx(100 * auc)
+    assert ranking_metrics(edges, others)["auc"] == pytest.approx(100 * auc)
     thresholds = np.unique(np.concatenate((edges, others)))[::-1]
     recall = np.array([(edges >= t).mean() for t in thresholds])
     precision = np.array(
         [(edges >= t).sum() / ((edges >= t).sum() + (others >= t).sum()) for t in thresholds]
     )
     ap = (np.diff(recall, prepend=0.0) * precision).sum()
-    assert ranking_figures(edges, others)["ap"] == pytest.approx(100 * ap)
+    assert ranking_metrics(edges, others)["ap"] == pytest.approx(100 * ap)
 
 
 def test_equal_scores_win_nothing():
     same = np.zeros(200)
-    assert ranking_figures(same, same) == {"auc": 50.0, "ap": 50.0}
+    assert ranking_metrics(same, same) == {"auc": 50.0, "ap": 50.0}
     assert hits_at(10, same, same) == 0.0
 
 
@@ -90,7 +90,7 @@ def test_hits_are_strictly_above_the_kth_best_non_edge():
 
 
 def test_what_is_not_finite_is_seen():
-    found = ranking_figures(np.array([np.nan, 1.0]), np.array([0.0]))
+    found = ranking_metrics(np.array([np.nan, 1.0]), np.array([0.0]))
     assert np.isnan(found["auc"])
 
 

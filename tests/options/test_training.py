@@ -3,11 +3,11 @@ import math
 import pytest
 
 from gyroformer.errors import UsageError
-from gyroformer.train import TrainSettings
+from gyroformer.train import TrainOptions
 
 
 def factors(**options):
-    settings = TrainSettings(epochs=4, **options)
+    settings = TrainOptions(epochs=4, **options)
     return [settings.factor(epoch) for epoch in range(1, 5)]
 
 
@@ -22,7 +22,7 @@ def test_schedules():
 
 @pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
 def test_no_epoch_has_a_rate_of_zero_and_none_rises(schedule):
-    settings = TrainSettings(epochs=100, schedule=schedule)
+    settings = TrainOptions(epochs=100, schedule=schedule)
     found = [settings.factor(epoch) for epoch in range(1, 101)]
     assert found[0] == 1
     assert min(found) > 0
@@ -47,4 +47,4 @@ def test_no_epoch_has_a_rate_of_zero_and_none_rises(schedule):
 )
 def test_wrong_values_are_named(wrong, message):
     with pytest.raises(UsageError, match=message):
-        TrainSettings(**wrong)
+        TrainOptions(**wrong)

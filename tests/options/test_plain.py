@@ -3,8 +3,8 @@ from typing import Literal
 
 import pytest
 
-from gyroformer.config import as_plain, from_plain, merged
 from gyroformer.errors import UsageError
+from gyroformer.options import as_plain, from_plain, merged
 
 
 @dc.dataclass(frozen=True, kw_only=True)

@@ -2,22 +2,25 @@ import json
 
 import pytest
 
-from gyroformer.config import as_plain
 from gyroformer.errors import UsageError
-from gyroformer.jobs.settings import JOBS, job_from_plain, make_job
+from gyroformer.options import as_plain
+from gyroformer.settings import job_from_plain, make_job
+from gyroformer.tasks import TASKS
 
 
-@pytest.mark.parametrize("task", JOBS)
+@pytest.mark.parametrize("task", TASKS)
 def test_a_job_survives_the_way_to_json_and_back(task):
     job = make_job(task, graph={"source": "g.csv"}, model={"options": {"dim": 8}}, seed=3)
     assert job_from_plain(json.loads(json.dumps(as_plain(job)))) == job
 
 
 def test_settings_are_checked():
-    with pytest.raises(UsageError, match=r"training\.epochs must be of type int"):
+    with pytest.raises(
+        UsageError, match=r"training\.epochs must be a whole number of at least 1 .*; got .many."
+    ):
         make_job("embed", training={"epochs": "many"})
     with pytest.raises(
-        UsageError, match=r"no setting is called 'objective\.negative'; did you mean 'negatives'"
+        UsageError, match=r"there is no option 'objective\.negative'; did you mean 'negatives'"
     ):
         make_job("embed", objective={"negative": 3})
     with pytest.raises(UsageError, match="task must be one of embed, classify, link"):

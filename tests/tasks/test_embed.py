@@ -5,7 +5,7 @@ from torch_geometric.data import Data
 
 from gyroformer.errors import DataError, UsageError
 from gyroformer.ops.positions import StereographicPositions
-from gyroformer.tasks.reconstruction import Reconstruction
+from gyroformer.tasks.embed import Reconstruction
 
 
 class Placed(torch.nn.Module):

@@ -9,8 +9,11 @@ from toy_training import NODES, DecodingTask, ToyTask, toy_model, train
 
 import gyroformer as gf
 from gyroformer.errors import CorruptFileError, DataError, UsageError
-from gyroformer.train import RunFolder, TrainSettings, fit, load_run, verify_run
-from gyroformer.train.run_folder import first_difference
+from gyroformer.runs.folder import first_difference
+from gyroformer.train import TrainOptions, fit
+from gyroformer.runs.folder import RunFolder
+from gyroformer.runs.read import open_run
+from gyroformer.runs.files import verify_run
 
 JOB = {"task": "embed", "train": {"lr": 0.1, "epochs": 3}, "seed": 7}
 
@@ -27,7 +30,7 @@ def test_a_fresh_folder_gets_its_config_first(tmp_path):
     ):
         gf.FPST.from_pretrained(tmp_path / "a" / "b")
     with pytest.raises(DataError, match="holds no finished run"):
-        load_run(tmp_path / "a" / "b")
+        open_run(tmp_path / "a" / "b")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,7 @@ def test_settings_that_json_does_not_know_are_refused(tmp_path):
 
 def test_begin_comes_first(tmp_path, model, task):
     with RunFolder(tmp_path) as run, pytest.raises(UsageError, match="call begin"):
-        fit(model, task, TrainSettings(epochs=1), run=run)
+        fit(model, task, TrainOptions(epochs=1), run=run)
 
 
 def test_a_place_that_cannot_be_is_found_at_once(tmp_path):
@@ -141,7 +144,7 @@ def test_a_full_disk_is_found_before_training(tmp_path, model, task, monkeypatch
         run.begin(JOB, resume=False)
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(DataError, match=r"cannot take the .* MB of a run \(No space left on device\)"):
-            fit(model, task, TrainSettings(epochs=1), run=run)
+            fit(model, task, TrainOptions(epochs=1), run=run)
         monkeypatch.setattr(os, "fsync", fsync)
     assert written[0] >= 2 * 4 * 4 * sum(p.numel() for p in model.parameters())
     assert not (tmp_path / ".probe").exists()
@@ -167,7 +170,7 @@ def test_a_finished_run_is_whole(finished):
         "results.json",
     ]
     verify_run(folder)
-    run = load_run(folder)
+    run = open_run(folder)
     assert run.config == {"task": "toy", "seed": 0, "epochs": 12}
     assert run.results.keys() == {"accuracy", "likelihood"}
     assert all(torch.equal(t, run.model.state_dict()[name]) for name, t in model.state_dict().items())
@@ -211,7 +214,7 @@ def test_a_flipped_bit_is_found_in_every_file(name, tmp_path, without_sync):
     with pytest.raises(CorruptFileError, match=name):
         verify_run(tmp_path)
     with pytest.raises(CorruptFileError, match=name):
-        load_run(tmp_path)
+        open_run(tmp_path)
     with pytest.raises(CorruptFileError, match=name):
         train(tmp_path)
 
@@ -220,7 +223,7 @@ def test_a_missing_file_is_named(tmp_path, without_sync):
     train(tmp_path)
     (tmp_path / "embeddings.npz").unlink()
     with pytest.raises(CorruptFileError, match=r"embeddings.npz: is missing"):
-        load_run(tmp_path)
+        open_run(tmp_path)
 
 
 def test_unchecked_loading_still_names_what_it_cannot_read(tmp_path, without_sync):
@@ -229,16 +232,16 @@ def test_unchecked_loading_still_names_what_it_cannot_read(tmp_path, without_syn
     for damaged in (content[: len(content) // 2], b"", content[:200] + b"?" + content[201:]):
         (tmp_path / "embeddings.npz").write_bytes(damaged)
         with pytest.raises(CorruptFileError, match=r"embeddings.npz: cannot be read"):
-            load_run(tmp_path, verify=False)
+            open_run(tmp_path, verify=False)
 
 
 def test_parameters_of_the_task_are_kept_with_the_model(model, tmp_path):
     task = DecodingTask()
     with RunFolder(tmp_path) as run:
         run.begin({}, resume=False)
-        outcome = fit(model, task, TrainSettings(epochs=3), run=run)
+        outcome = fit(model, task, TrainOptions(epochs=3), run=run)
         run.finish(model, outcome, {}, {}, [])
-    found = load_run(tmp_path)
+    found = open_run(tmp_path)
     assert torch.equal(found.task["scale"], task.scale)
     assert gf.FPST.from_pretrained(tmp_path).state_dict().keys() == model.state_dict().keys()
     fresh = DecodingTask()
@@ -261,7 +264,7 @@ def test_wrong_results_are_refused_before_anything_is_written(
 ):
     with RunFolder(tmp_path) as run:
         run.begin({}, resume=False)
-        outcome = fit(model, task, TrainSettings(epochs=1), run=run)
+        outcome = fit(model, task, TrainOptions(epochs=1), run=run)
         with pytest.raises(UsageError, match=message):
             run.finish(model, outcome, results, embeddings, ids)
     assert not (tmp_path / "model.safetensors").exists()
@@ -271,6 +274,6 @@ def test_ids_of_any_alphabet_come_back_as_text(model, task, tmp_path):
     ids = ["Ωμέγα", "x" * 300, *range(NODES - 2)]
     with RunFolder(tmp_path) as run:
         run.begin({}, resume=False)
-        outcome = fit(model, task, TrainSettings(epochs=1), run=run)
+        outcome = fit(model, task, TrainOptions(epochs=1), run=run)
         run.finish(model, outcome, {}, {"zero": np.zeros((NODES, 2))}, ids)
-    assert load_run(tmp_path).ids == [str(i) for i in ids]
+    assert open_run(tmp_path).ids == [str(i) for i in ids]

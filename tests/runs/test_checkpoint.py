@@ -8,8 +8,9 @@ import torch
 from toy_training import SETTINGS, train
 
 from gyroformer.errors import CorruptFileError, DataError
-from gyroformer.train import RunFolder, TrainSettings, fit
-from gyroformer.train.checkpoint import Best, Checkpoint, CheckpointFolder
+from gyroformer.runs.checkpoint import Best, Checkpoint, CheckpointFolder
+from gyroformer.train import TrainOptions, fit
+from gyroformer.runs.folder import RunFolder
 
 
 def checkpoint(epoch, **changes):
@@ -146,7 +147,7 @@ def test_a_full_disk_in_mid_run_warns_and_goes_on(model, task, tmp_path, monkeyp
 
     with RunFolder(tmp_path) as run:
         run.begin({}, resume=False)
-        outcome = fit(model, task, TrainSettings(**SETTINGS), run=run, listen=listen)
+        outcome = fit(model, task, TrainOptions(**SETTINGS), run=run, listen=listen)
     said = [record.getMessage() for record in caplog.records]
     assert [text for text in said if "no checkpoint of epoch 4 (No space left on device)" in text]
     assert len(said) == 5
@@ -163,4 +164,4 @@ def test_the_last_write_does_not_fail_in_silence(model, task, tmp_path, monkeypa
     with RunFolder(tmp_path) as run:
         run.begin({}, resume=False)
         with pytest.raises(DataError, match=r"checkpoint could not be written \(No space left"):
-            fit(model, task, TrainSettings(**SETTINGS), run=run, listen=listen)
+            fit(model, task, TrainOptions(**SETTINGS), run=run, listen=listen)

@@ -5,10 +5,10 @@ from torch_geometric.data import Data
 
 from gyroformer.data.split import Split
 from gyroformer.errors import DataError
-from gyroformer.tasks.classification import (
+from gyroformer.tasks.classify import (
     NodeClassification,
     class_weights,
-    classification_figures,
+    classification_metrics,
     count_classes,
 )
 
@@ -71,5 +71,5 @@ def test_one_class_is_refused():
 def test_micro_f1_of_sklearn_is_what_validation_reports():
     y = torch.arange(12) % 4
     scores = torch.randn(12, 4)
-    figures = classification_figures(scores, y, torch.arange(12))
+    figures = classification_metrics(scores, y, torch.arange(12))
     assert figures["f1"] == pytest.approx(100 * (scores.argmax(1) == y).double().mean().item())
