@@ -53,8 +53,8 @@ def test_seeds_give_a_mean_over_draws(files, tmp_path):
     "options, word",
     [
         (["--decoder", "dot"], "fermi-dirac"),
-        (["--val-share", "0.9", "--test-share", "0.2"], "fractions held out"),
-        (["--temperature", "0"], "positive temperature"),
+        (["--val-fraction", "0.9", "--test-fraction", "0.2"], "must be below 1 together"),
+        (["--temperature", "0"], "--temperature must be a finite number above 0"),
     ],
 )
 def test_wrong_options_are_one_line_and_code_2(files, tmp_path, options, word):

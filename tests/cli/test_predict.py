@@ -144,7 +144,7 @@ def test_wrong_questions_are_one_line_and_code_2(runs, task, words, line):
 def test_a_folder_without_a_finished_run_is_code_3(tmp_path):
     done = predict(tmp_path)
     assert done.exit_code == 3
-    assert "no finished run" in done.stderr
+    assert "holds no run" in done.stderr
 
 
 def test_pairs_of_words_survive_the_parser():

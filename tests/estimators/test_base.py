@@ -214,7 +214,7 @@ def test_settings_reach_the_job(graph):
     assert (job.training.lr, job.training.curvature_lr, job.training.weight_decay) == (0.5, 0.25, 0.125)
     assert (job.training.epochs, job.training.clip, job.training.eval_every) == (2, 2.0, 250)
     assert job.model.options == {
-        **make_job("embed", recipe="paper").model.options,
+        **make_job("embed", recipe="paper", model={"name": "tokengt"}).model.options,
         **{"dim": 4, "heads": 1, "layers": 2, "identifiers": 3},
     }
     assert (job.model.name, job.recipe, job.seed, job.dtype) == ("tokengt", "paper", 8, "float64")

@@ -26,12 +26,12 @@ def test_ids():
     assert Ids(["a", "bc"]).array().tolist() == ["a", "bc"]
     mixed = Ids([1, "1"])
     assert mixed.array().tolist() == [1, "1"]
-    assert mixed.places(["1", 1]).tolist() == [1, 0]
-    assert mixed.places("1").tolist() == [1]
-    assert mixed.places(np.array([1])).tolist() == [0]
-    assert mixed.place(torch.tensor(1)) == 0
+    assert mixed.indices(["1", 1]).tolist() == [1, 0]
+    assert mixed.indices("1").tolist() == [1]
+    assert mixed.indices(np.array([1])).tolist() == [0]
+    assert mixed.index(torch.tensor(1)) == 0
     with pytest.raises(UsageError, match="no node has the id 2"):
-        mixed.place(2)
+        mixed.index(2)
 
 
 def test_seeds():

@@ -17,7 +17,7 @@ def distance_matrix(run):
 
 def test_labels_have_their_names_and_all_probabilities(restored):
     run = restored["classify"]
-    nodes = run.places(["n5", "n40"])
+    nodes = run.indices(["n5", "n40"])
     found = predict.labels(run, nodes)
     assert found.columns == ("node", "label", "probability", "P(blue)", "P(green)", "P(red)", "P(white)")
     expected = run.model.scores(run.data).softmax(-1)[nodes]
@@ -37,7 +37,7 @@ def test_labels_need_a_run_that_has_some(restored, task):
 @pytest.mark.parametrize("task", ["classify", "link", "embed"])
 def test_nearest_nodes(restored, task):
     run = restored[task]
-    found = predict.nearest(run, run.places(["n7"]), 3)
+    found = predict.nearest(run, run.indices(["n7"]), 3)
     row = distance_matrix(run)[run.ids.index("n7")]
     row[run.ids.index("n7")] = torch.inf
     order = row.argsort(stable=True)[:3].tolist()

@@ -31,7 +31,7 @@ def test_many_runs_leave_none(job, tmp_path):
 
 
 def test_results_stand_without_the_page(job, tmp_path, monkeypatch, caplog):
-    def full(folder, data):
+    def full(folder):
         raise DataError("the disk is full")
 
     monkeypatch.setattr(jobs_run, "write_run_report", full)

@@ -12,6 +12,8 @@ import gyroformer as gf
 from gyroformer.errors import DataError, UsageError
 from gyroformer.models import get_model
 from gyroformer.ops.positions import StereographicPositions
+from gyroformer.options.constructor import options_taken
+from gyroformer.options.models import DECIDED_BY_GRAPH
 
 #: options beside the common ones: curved where the default is flat; small where the graphs are
 OPTIONS = {
@@ -173,10 +175,11 @@ def test_saved_and_loaded_it_gives_the_same_bits(name, classes, dtype, tmp_path)
 def test_the_configuration_makes_the_model_again(name):
     model = model_of(name, classes=CLASSES, dim=8, layers=2)
     again = type(model)(**json.loads(json.dumps(model.config)))
+    assert options_taken(type(model)) is get_model(name).options
     assert again.config == model.config
     shapes = {key: value.shape for key, value in model.state_dict().items()}
     assert {key: value.shape for key, value in again.state_dict().items()} == shapes
-    assert set(get_model(name).options()) | {"in_features"} == set(model.config)
+    assert {one.name for one in get_model(name).choices()} | DECIDED_BY_GRAPH == set(model.config)
 
 
 @pytest.mark.parametrize("classes", [None, CLASSES])
@@ -228,9 +231,9 @@ def test_unknown_options_and_values_are_named(name):
     if name not in LINEAR:
         with pytest.raises(UsageError, match=r"activation must be one of .* did you mean 'relu'"):
             model_of(name, activation="rulu")
-    with pytest.raises(UsageError, match="classes must be at least 2"):
+    with pytest.raises(UsageError, match="classes must be a whole number of at least 2"):
         model_of(name, classes=1)
-    with pytest.raises(UsageError, match="layers must be at least 1"):
+    with pytest.raises(UsageError, match="layers must be a whole number of at least 1"):
         model_of(name, layers=0)
     with pytest.raises(UsageError, match="num_nodes"):
         get_model(name).make(0, **NOTHING_ELSE.get(name, {}))

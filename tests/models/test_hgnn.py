@@ -90,7 +90,7 @@ def test_the_papers_curvature_is_fixed():
 
 
 def test_wrong_use_is_named():
-    with pytest.raises(UsageError, match="'sigmoid' of a ball's coordinates leads out of the ball"):
+    with pytest.raises(UsageError, match="activation must be one of elu, gelu, relu, tanh; got 'sigmoid'"):
         HGNN(3, activation="sigmoid")
     with pytest.raises(UsageError, match="did you mean 'relu'"):
         HGNN(3, activation="rellu")

@@ -96,7 +96,7 @@ def test_float32_trains_at_a_high_rate(curvature, steps):
 
 
 def test_wrong_use_is_named():
-    with pytest.raises(UsageError, match="layers must be at least 1"):
+    with pytest.raises(UsageError, match="layers must be a whole number of at least 1"):
         KappaGCN(3, layers=0)
     with pytest.raises(UsageError, match="dropout must be"):
         KappaGCN(3, dropout=1.0)

@@ -86,7 +86,9 @@ def test_dropout_is_the_papers_for_classes_and_none_for_places():
 
 
 def test_wrong_values_are_named():
-    with pytest.raises(UsageError, match="dropout must be at least 0 and less than 1, got 1"):
+    with pytest.raises(
+        UsageError, match="dropout must be a finite number of at least 0 and below 1 or none; got 1"
+    ):
         build("gcn", dropout=1.0)
     with pytest.raises(UsageError, match="multiple of heads"):
         build("gat", heads=3)

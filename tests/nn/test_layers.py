@@ -230,7 +230,7 @@ def test_curvature_options():
     "build, message",
     [
         (lambda: nn.StereographicTransformer(10, 4, 1), "multiple of heads, got dim=10 and heads=4"),
-        (lambda: nn.StereographicTransformer(8, 2, 0), "layers must be at least 1"),
+        (lambda: nn.StereographicTransformer(8, 2, 0), "layers must be a whole number of at least 1"),
         (lambda: nn.StereographicTransformer(8, 2, 1, attention="soft"), "attention must be one of"),
         (lambda: nn.StereographicTransformer(8, 2, 1, activation="rellu"), "did you mean 'relu'"),
         (lambda: nn.StereographicTransformer(8, 2, 1, curvature=[1, 2, 3]), "2 numbers or 1 lists of 2"),

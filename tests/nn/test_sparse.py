@@ -9,6 +9,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.utils import to_dense_adj
 
 from gyroformer.errors import UsageError
+from gyroformer.graphs import derived as derived_results
 from gyroformer.nn import sparse
 from gyroformer.nn.sparse import edge_softmax, edge_sum, neighbour_edges, propagate, propagation
 
@@ -70,13 +71,13 @@ def test_changed_edges_give_a_new_matrix():
 
 def test_nothing_outlives_its_graph():
     gc.collect()
-    kept = len(sparse._derived)
+    kept = len(derived_results._derived)
     data = graph(seed=3)
     propagation(data)
-    assert len(sparse._derived) == kept + 1
+    assert len(derived_results._derived) == kept + 1
     del data
     gc.collect()
-    assert len(sparse._derived) == kept
+    assert len(derived_results._derived) == kept
 
 
 def test_the_graph_itself_is_left_alone():

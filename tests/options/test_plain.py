@@ -1,25 +1,22 @@
-import dataclasses as dc
 from typing import Literal
 
 import pytest
 
 from gyroformer.errors import UsageError
-from gyroformer.options import as_plain, from_plain, merged
+from gyroformer.options import Options, as_plain, from_plain, merged, option
 
 
-@dc.dataclass(frozen=True, kw_only=True)
-class Inner:
-    size: float = 1.0
-    kind: Literal["a", "b"] = "a"
+class Inner(Options):
+    size: float = option("the size", default=1.0)
+    kind: Literal["a", "b"] = option("the kind", default="a")
 
 
-@dc.dataclass(frozen=True, kw_only=True)
-class Outer:
-    inner: Inner = Inner()
-    count: Literal["all"] | int = "all"
-    name: str | None = None
-    on: bool = False
-    more: dict[str, object] = dc.field(default_factory=dict)
+class Outer(Options):
+    inner: Inner = option("more options", default_factory=Inner)
+    count: Literal["all"] | int = option("how many", default="all")
+    name: str | None = option("the name", default=None)
+    on: bool = option("whether", default=False)
+    more: dict[str, object] = option("anything", default_factory=dict)
 
 
 def test_settings_survive_the_way_to_plain_values_and_back():
@@ -33,13 +30,13 @@ def test_settings_survive_the_way_to_plain_values_and_back():
 @pytest.mark.parametrize(
     "values, words",
     [
-        ({"inner": {"sise": 1}}, "no setting is called 'inner.sise'; did you mean 'size'"),
-        ({"inner": {"size": "big"}}, "inner.size must be of type float, got 'big'"),
+        ({"inner": {"sise": 1}}, "there is no option 'inner.sise'; did you mean 'size'"),
+        ({"inner": {"size": "big"}}, "inner.size must be a finite number; got 'big'"),
         ({"inner": {"kind": "c"}}, "inner.kind must be one of a, b; got 'c'"),
-        ({"inner": 3}, "inner must be a table of settings"),
+        ({"inner": 3}, "inner must be a table"),
         ({"count": "some"}, "count"),
-        ({"count": True}, "count must be of type int"),
-        ({"on": 1}, "on must be of type bool"),
+        ({"count": True}, "count must be one of all or a whole number; got True"),
+        ({"on": 1}, "on must be true or false"),
         ({"more": []}, "more must be a table"),
     ],
 )

@@ -32,16 +32,16 @@ def test_no_epoch_has_a_rate_of_zero_and_none_rises(schedule):
 @pytest.mark.parametrize(
     "wrong, message",
     [
-        ({"epochs": 0}, "epochs must be a whole number of at least 1, got 0"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1 and at most 100,000,000; got 0"),
         ({"epochs": 2.5}, "epochs must be a whole number"),
         ({"eval_every": 0}, "eval_every must be"),
         ({"patience": 0}, "patience must be"),
-        ({"lr": -1.0}, "lr must be a finite number of at least 0, got -1.0"),
+        ({"lr": -1.0}, "lr must be a finite number of at least 0 and at most 1,000; got -1.0"),
         ({"curvature_lr": math.nan}, "curvature_lr must be"),
         ({"weight_decay": math.inf}, "weight_decay must be"),
         ({"checkpoint_seconds": -1.0}, "checkpoint_seconds must be"),
-        ({"clip": 0.0}, "clip must be a positive number"),
-        ({"decay_from": 1.0}, "decay_from must be at least 0 and below 1"),
+        ({"clip": 0.0}, "clip must be a finite number above 0 or none"),
+        ({"decay_from": 1.0}, "decay_from must be a finite number of at least 0 and below 1"),
         ({"schedule": "cosin"}, "did you mean 'cosine'"),
     ],
 )

@@ -2,7 +2,7 @@ import dataclasses as dc
 
 import numpy as np
 import pytest
-from evil_runs import NODES, small_graph
+from evil_runs import NODES
 
 from gyroformer.report import embedding_chart
 from gyroformer.report.embedding_chart import caption, head_chart, select
@@ -12,7 +12,7 @@ from gyroformer.report.record import RunGraph, read_run
 
 @pytest.fixture(scope="module")
 def curved(runs):
-    return read_run(runs["curved"], "curved", small_graph())
+    return read_run(runs["curved"], "curved")
 
 
 def large(run, nodes, edges):

@@ -35,7 +35,12 @@ def test_the_better_is_bold_and_a_lower_loss_is_better(runs):
 
 def test_only_settings_that_differ_are_compared(runs):
     both = [read_run(runs[name], name) for name in ("curved", "flat")]
-    assert differing_settings(both) == [("model.name", ["fpst", "tokengt"])]
+    differing = dict(differing_settings(both))
+    assert differing["model.name"] == ["fpst", "tokengt"]
+    assert set(differing) == {
+        "model.name",
+        *(f"model.options.{name}" for name in ("curvature", "learn_curvature", "share_curvature")),
+    }
     assert differing_settings(both[:1] * 2) == []
 
 

@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -132,22 +133,13 @@ def test_a_read_only_folder_is_found_at_once(tmp_path):
 
 
 def test_a_full_disk_is_found_before_training(tmp_path, model, task, monkeypatch):
-    written = []
-    fsync = os.fsync
-
-    def full(handle):
-        written.append(os.fstat(handle).st_size)
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
     task.loss = lambda model: pytest.fail("training had begun")
     with RunFolder(tmp_path) as run:
         run.begin(JOB, resume=False)
-        monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(DataError, match=r"cannot take the .* MB of a run \(No space left on device\)"):
+        with pytest.raises(DataError, match=r"needs .* MB and 0\.0 MB are free"):
             fit(model, task, TrainOptions(epochs=1), run=run)
-        monkeypatch.setattr(os, "fsync", fsync)
-    assert written[0] >= 2 * 4 * 4 * sum(p.numel() for p in model.parameters())
-    assert not (tmp_path / ".probe").exists()
 
 
 @pytest.fixture(scope="module")
@@ -171,13 +163,13 @@ def test_a_finished_run_is_whole(finished):
     ]
     verify_run(folder)
     run = open_run(folder)
-    assert run.config == {"task": "toy", "seed": 0, "epochs": 12}
+    assert run.config["job"] == {"task": "toy", "seed": 0, "epochs": 12}
     assert run.results.keys() == {"accuracy", "likelihood"}
     assert all(torch.equal(t, run.model.state_dict()[name]) for name, t in model.state_dict().items())
     assert run.ids == [str(i) for i in range(NODES)]
     task = ToyTask()
-    np.testing.assert_array_equal(run.embeddings["tangent"], run.model.tangent(task.data).detach().numpy())
-    assert run.task == {}
+    np.testing.assert_array_equal(run.embeddings["embedding"], run.model.tangent(task.data).detach().numpy())
+    assert run.task_weights == {}
     again = gf.FPST.from_pretrained(folder)
     assert torch.equal(again(task.data), model(task.data))
 
@@ -231,22 +223,22 @@ def test_unchecked_loading_still_names_what_it_cannot_read(tmp_path, without_syn
     content = (tmp_path / "embeddings.npz").read_bytes()
     for damaged in (content[: len(content) // 2], b"", content[:200] + b"?" + content[201:]):
         (tmp_path / "embeddings.npz").write_bytes(damaged)
-        with pytest.raises(CorruptFileError, match=r"embeddings.npz: cannot be read"):
-            open_run(tmp_path, verify=False)
+        with pytest.raises(CorruptFileError, match=r"embeddings.npz: "):
+            _ = open_run(tmp_path, verify=False).embeddings
 
 
 def test_parameters_of_the_task_are_kept_with_the_model(model, tmp_path):
     task = DecodingTask()
     with RunFolder(tmp_path) as run:
         run.begin({}, resume=False)
-        outcome = fit(model, task, TrainOptions(epochs=3), run=run)
-        run.finish(model, outcome, {}, {}, [])
-    found = open_run(tmp_path)
-    assert torch.equal(found.task["scale"], task.scale)
+        fit(model, task, TrainOptions(epochs=3), run=run)
+        run.finish(model, {}, {}, [])
+    found = open_run(tmp_path).task_weights
+    assert torch.equal(found["scale"], task.module.scale)
     assert gf.FPST.from_pretrained(tmp_path).state_dict().keys() == model.state_dict().keys()
     fresh = DecodingTask()
-    fresh.load_state_dict(found.task)
-    assert fresh.scale.item() == task.scale.item() != 2.0
+    fresh.module.load_state_dict(found)
+    assert fresh.module.scale.item() == task.module.scale.item() != 2.0
 
 
 @pytest.mark.parametrize(
@@ -264,9 +256,9 @@ def test_wrong_results_are_refused_before_anything_is_written(
 ):
     with RunFolder(tmp_path) as run:
         run.begin({}, resume=False)
-        outcome = fit(model, task, TrainOptions(epochs=1), run=run)
+        fit(model, task, TrainOptions(epochs=1), run=run)
         with pytest.raises(UsageError, match=message):
-            run.finish(model, outcome, results, embeddings, ids)
+            run.finish(model, results, embeddings, ids)
     assert not (tmp_path / "model.safetensors").exists()
 
 
@@ -274,6 +266,6 @@ def test_ids_of_any_alphabet_come_back_as_text(model, task, tmp_path):
     ids = ["Ωμέγα", "x" * 300, *range(NODES - 2)]
     with RunFolder(tmp_path) as run:
         run.begin({}, resume=False)
-        outcome = fit(model, task, TrainOptions(epochs=1), run=run)
-        run.finish(model, outcome, {}, {"zero": np.zeros((NODES, 2))}, ids)
+        fit(model, task, TrainOptions(epochs=1), run=run)
+        run.finish(model, {}, {"embedding": np.zeros((NODES, 2, 4))}, ids)
     assert open_run(tmp_path).ids == [str(i) for i in ids]

@@ -120,7 +120,7 @@ def test_the_decoder_is_trained_with_the_model():
     split = draw_link_split(data)
     task = LinkPrediction(split.training_graph(data), split, LinkDecoder(learn=True))
     task.loss(Placed(torch.randn(48, 3))).backward()
-    assert {name for name, p in task.named_parameters() if p.grad is not None} == {
+    assert {name for name, p in task.module.named_parameters() if p.grad is not None} == {
         "decoder.radius_change",
         "decoder.log_temperature_change",
     }

@@ -85,6 +85,72 @@ def spoiled(row, column, value):
     return data
 
 
+def with_own(width):
+    data = graph()
+    data.identifiers = torch.ones(5, width)
+    return data
+
+
+def test_the_graph_itself_is_left_alone():
+    data = graph()
+    before = set(data.keys())
+    prepared = prepare_graph(data)
+    GraphTokenizer(3, 4)(data)
+    assert set(data.keys()) == before
+    assert {"identifiers", "token_edge_index"} <= set(prepared.keys())
+    assert prepared.edge_index is data.edge_index
+
+
+def test_each_tokenizer_gets_what_its_own_options_say():
+    data = graph(7)
+    for made_for in ({}, {"identifiers": 3}, {"identifier_norm": "entry"}, {"edge_tokens": "directed"}):
+        carried = prepare_graph(data, **made_for)
+        for wanted in ({}, {"identifiers": 3}, {"identifier_norm": "entry"}, {"edge_tokens": "directed"}):
+            torch.manual_seed(0)
+            tokenizer = GraphTokenizer(3, 4, **wanted)
+            fresh = tokenizer(Data(x=data.x, edge_index=data.edge_index.clone(), num_nodes=7))
+            assert torch.equal(tokenizer(carried).tokens, fresh.tokens), (made_for, wanted)
+            batch = Batch.from_data_list([carried, prepare_graph(graph(5), **made_for)])
+            assert torch.equal(tokenizer(batch).tokens[:7], fresh.tokens[:7]), (made_for, wanted)
+
+
+def test_replaced_or_changed_edges_are_noticed():
+    tokenizer = GraphTokenizer(3, 4, identifiers=3)
+    for data in (graph(7), tokenizer.prepare(graph(7))):
+        before = tokenizer(data).tokens
+        data.edge_index = graph(7, seed=1).edge_index
+        fresh = tokenizer(Data(x=data.x, edge_index=data.edge_index.clone(), num_nodes=7)).tokens
+        assert torch.equal(tokenizer(data).tokens, fresh)
+        assert before.shape != fresh.shape or not torch.equal(before, fresh)
+        data.edge_index[:, 0] = torch.tensor([5, 6])
+        fresh = tokenizer(Data(x=data.x, edge_index=data.edge_index.clone(), num_nodes=7)).tokens
+        assert torch.equal(tokenizer(data).tokens, fresh)
+
+
+def test_a_batch_that_was_not_prepared_is_prepared_graph_by_graph():
+    graphs = [graph(5), graph(1), graph(7, seed=3)]
+    tokenizer = GraphTokenizer(3, 4, identifiers=2)
+    row = tokenizer(Batch.from_data_list(graphs))
+    prepared = tokenizer(Batch.from_data_list([tokenizer.prepare(data) for data in graphs]))
+    assert torch.equal(row.tokens, prepared.tokens)
+    assert torch.equal(row.segment, prepared.segment)
+
+
+def test_edge_features_have_a_gradient():
+    data = graph()
+    data.edge_attr = torch.ones(data.num_edges, 1, requires_grad=True)
+    GraphTokenizer(3, 4, identifiers=0, edge_features=1)(data).tokens.sum().backward()
+    assert data.edge_attr.grad.abs().min() > 0
+
+
+def test_a_graph_prepared_without_gradients_can_be_trained_on():
+    tokenizer, data = GraphTokenizer(3, 4, identifiers=2), graph()
+    with torch.inference_mode():
+        tokenizer(data)
+    tokenizer(data).tokens.sum().backward()
+    assert tokenizer.identifier_map.weight.grad is not None
+
+
 @pytest.mark.parametrize(
     "call, error, message",
     [
@@ -98,16 +164,7 @@ def spoiled(row, column, value):
             "no node",
         ),
         (lambda: GraphTokenizer(3, 4)(Data(x=torch.zeros(2, 3))), DataError, "no edge_index"),
-        (
-            lambda: GraphTokenizer(3, 4)(prepare_graph(graph(), identifiers=3)),
-            DataError,
-            r"the model takes \(5, 16\)",
-        ),
-        (
-            lambda: GraphTokenizer(3, 4)(Batch.from_data_list([graph()])),
-            DataError,
-            "has no identifiers and no token_edge",
-        ),
+        (lambda: GraphTokenizer(3, 4)(with_own(3)), DataError, r"the model takes \(5, 16\)"),
         (lambda: GraphTokenizer(3, 4, edge_tokens="both"), UsageError, "edge_tokens must be one of"),
         (lambda: GraphTokenizer(0, 4, identifiers=0), UsageError, "tokens need node features"),
         (lambda: GraphTokenizer(3, 4, edge_features=2)(graph()), DataError, "features of width 2"),

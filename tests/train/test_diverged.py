@@ -86,7 +86,7 @@ def test_once_it_goes_back_lowers_the_rates_and_names_the_module(model, caplog):
     assert re.match(
         r"epoch 5: the \w+ is not finite; first the output of encoder.blocks.0.attention.qkv", said
     )
-    assert "Going back to epoch 3 with all rates times 0.1" in said
+    assert "Going back to epoch 3 with all learning rates times 0.1" in said
     assert task.count == 5 + 9, "epochs 4 to 12 again"
 
 
@@ -131,7 +131,7 @@ def test_what_goes_wrong_inside_a_tangent_method_is_found(model, task, settings,
 
 
 def test_what_goes_wrong_at_the_end_of_a_block_is_the_block_s(model, task, settings, monkeypatch):
-    import gyroformer.nn.block as block
+    import gyroformer.nn.transformer as block
 
     whole, sums = block.tangent_sum, []
 
@@ -266,7 +266,7 @@ def test_a_figure_that_is_not_finite_counts_too(model, caplog):
 
     outcome = fit(model, Undefined(), settings_with())
     assert outcome.lowered
-    assert "epoch 6: the figure 'map' is not finite; first a figure of the task 'toy'" in caplog.text
+    assert "epoch 6: the metric 'map' is not finite; first a metric of the task 'toy'" in caplog.text
     assert "Going back to epoch 3" in caplog.text
 
 
@@ -288,7 +288,7 @@ def test_the_way_back_survives_a_crash(wrong, tmp_path, without_sync):
         with RunFolder(folder) as run:
             run.begin({}, resume=True)
             outcome = fit(model, task, settings_with(epochs=7), run=run, listen=listen)
-            run.finish(model, outcome, {}, {}, [])
+            run.finish(model, {}, {}, [])
         return outcome
 
     seen = []

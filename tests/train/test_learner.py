@@ -16,10 +16,10 @@ def test_curvatures_have_their_own_rate_and_no_decay(model):
     assert (curved["lr"], curved["weight_decay"]) == (0.2, 0.0)
     assert {id(p) for p in curved["params"]} == {
         *(id(p) for name, p in model.named_parameters() if name.endswith("curvature")),
-        id(task.curvature),
+        id(task.module.curvature),
     }
     assert len(curved["params"]) == 2
-    count = len(list(model.parameters())) + len(list(task.parameters()))
+    count = len(list(model.parameters())) + len(list(task.module.parameters()))
     assert len(ordinary["params"]) + len(curved["params"]) == count
 
 

@@ -123,10 +123,10 @@ def test_parameters_of_the_task_are_trained_and_kept(model, tmp_path):
         run.begin({"seed": 0}, resume=False)
         outcome = fit(model, task, settings_with(), run=run)
         assert outcome.best_epoch == 12
-        assert task.scale.item() != 2.0
-        assert task.curvature.item() != 0.5
+        assert task.module.scale.item() != 2.0
+        assert task.module.curvature.item() != 0.5
         kept = run.checkpoints.load(12).state
-        assert torch.equal(kept["task.scale"], task.scale.detach())
+        assert torch.equal(kept["task.scale"], task.module.scale.detach())
         assert "adam.task.scale.exp_avg" in kept
 
 
@@ -136,12 +136,12 @@ def test_the_best_state_of_the_task_comes_back_too(model):
     seen = []
 
     def evaluate(model):
-        seen.append(task.scale.item())
+        seen.append(task.module.scale.item())
         return {"epoch": float(len(seen))}
 
     task.evaluate = evaluate
     assert fit(model, task, settings_with()).best_epoch == 3
-    assert task.scale.item() == seen[0] != seen[-1]
+    assert task.module.scale.item() == seen[0] != seen[-1]
 
 
 def test_two_seeded_runs_are_the_same(task):
@@ -179,8 +179,8 @@ def test_in_a_thread_no_handler_is_set(model, task):
 def test_a_finished_run_is_not_trained_again(model, task, tmp_path):
     with RunFolder(tmp_path) as run:
         run.begin({}, resume=False)
-        outcome = fit(model, task, settings_with(), run=run)
-        run.finish(model, outcome, {}, {}, [])
+        fit(model, task, settings_with(), run=run)
+        run.finish(model, {}, {}, [])
         with pytest.raises(UsageError, match="this run is finished"):
             fit(model, task, settings_with(), run=run)
 

@@ -14,19 +14,17 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gyroformer.data.split import Split
 from gyroformer.errors import UsageError
 from gyroformer.estimators.inputs import Ids, graph_of, plain, seed_of, source_of
 from gyroformer.jobs.plan import Plan, ready_for, usable_device
 from gyroformer.jobs.restore import restored_task
-from gyroformer.jobs.run import embedding_arrays, run_job
+from gyroformer.jobs.run import embedding_arrays, keep_graph, run_job
 from gyroformer.models.pretrained import CONFIG
 from gyroformer.options import Option, Options, as_plain, option, options_of
 from gyroformer.options.constructor import sentence
 from gyroformer.runs.folder import RunFolder
-from gyroformer.runs.graph import write_graph
 from gyroformer.runs.read import open_run
-from gyroformer.settings import GraphOptions, JobSettings, make_job
+from gyroformer.settings import JobSettings, make_job
 from gyroformer.tasks import TASKS
 from gyroformer.train.outcome import Outcome, Progress
 
@@ -178,12 +176,18 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             )
         listen, ignore_memory = _told if self.verbose else None, self.ignore_memory
         with own_random_state(job.device):
-            done = run_job(job, data=data, out=self.out, listen=listen, ignore_memory=ignore_memory, **given)
+            done = run_job(
+                job,
+                data=data,
+                out=self.out,
+                listen=listen,
+                ignore_memory=ignore_memory,
+                keep=self._kept(),
+                **given,
+            )
         assert done.plan is not None
         assert done.outcome is not None
         self._take(data, done.plan, done.outcome, done.results)
-        if self.out is not None and self._kept():
-            self._write_graph(Path(self.out))
         return self
 
     def _take(self, data: "Data", plan: Plan, outcome: Outcome, results: dict[str, Any]) -> None:
@@ -227,27 +231,15 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         plan, outcome = self._plan, self._outcome
         with RunFolder(folder) as run:
             run.begin(as_plain(plan.job), resume=False)
-            self._write_graph(run.path)
+            # the object itself, whatever it was read from: its labels may have been given apart
+            split = getattr(self, "split_", None)
+            keep_graph(run.path, plan, by_name=False, more=self._kept(), split=split)
             for row in self.history_:
                 run.metrics.append(row)
             run.task_module = plan.task.module
             arrays = embedding_arrays(plan.model, plan.data)
             seconds, compiled = outcome.seconds, outcome.compiled
             run.finish(plan.model, self.results_, arrays, plan.data.ids, seconds=seconds, compiled=compiled)
-
-    def _write_graph(self, folder: Path) -> None:
-        split = getattr(self, "split_", None)
-        job = self._plan.job
-        write_graph(
-            folder,
-            self.graph_,
-            # the object itself, whatever it was read from: its labels may have been given apart
-            options=GraphOptions(directed=job.graph.directed),
-            features=TASKS[self._task].uses_features(job.objective),
-            more=self._kept(),
-            # a split of edges is drawn again from the seed
-            split=split if isinstance(split, Split) else None,
-        )
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

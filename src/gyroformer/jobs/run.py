@@ -2,12 +2,14 @@
 
 import dataclasses as dc
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from gyroformer.data.split import Split
 from gyroformer.errors import DataError, UsageError
 from gyroformer.jobs.memory import check_memory
 from gyroformer.jobs.plan import Plan, plan_model, plan_task
@@ -17,7 +19,7 @@ from gyroformer.runs.files import RESULTS
 from gyroformer.runs.folder import RunFolder, check_folder, plain_job
 from gyroformer.runs.graph import changed_parts, graph_checksums, read_graph, write_graph
 from gyroformer.runs.read import load_graph
-from gyroformer.settings import JobSettings
+from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.train.loop import Listener, fit
 from gyroformer.train.outcome import Outcome
@@ -54,6 +56,7 @@ def run_job(
     listen: Listener | None = None,
     ignore_memory: bool = False,
     report: bool = True,
+    keep: Mapping[str, np.ndarray] | None = None,
     **given: Any,
 ) -> Finished:
     """Do a job.
@@ -68,6 +71,7 @@ def run_job(
         listen: called after each epoch.
         ignore_memory: whether to start even if the memory is estimated not to suffice.
         report: whether to write ``report.html`` into ``out``: 5 MB, too much for each of many runs.
+        keep: arrays to keep with the graph, for whoever reads the run again.
         given: what the task takes from Python beside the graph, for instance a split.
     """
     if out is None:
@@ -86,8 +90,7 @@ def run_job(
             _log.warning("%s: this run is finished; its results are given again", run.path)
             return Finished(run.results())
         if not begun:
-            uses = TASKS[job.task].uses_features(job.objective)
-            write_graph(run.path, plan.graph, options=job.graph, features=uses, split=given.get("split"))
+            keep_graph(run.path, plan, by_name=data is None, more=keep, split=given.get("split"))
         outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen)
         results = _results(plan, outcome)
         arrays = embedding_arrays(plan.model, plan.data)
@@ -97,6 +100,29 @@ def run_job(
         if report:
             _write_report(run.path)
         return Finished(results, plan, outcome)
+
+
+def keep_graph(
+    folder: Path,
+    plan: Plan,
+    *,
+    by_name: bool,
+    more: Mapping[str, np.ndarray] | None = None,
+    split: object = None,
+) -> None:
+    """Write the graph of a plan into its run folder.
+
+    Args:
+        folder: the run folder.
+        plan: the plan.
+        by_name: whether the graph was read from where the settings say; else it is an object, kept whole.
+        more: arrays to keep with it.
+        split: a split of nodes that was given; one of edges is drawn again from the seed.
+    """
+    options = plan.job.graph if by_name else GraphOptions(directed=plan.job.graph.directed)
+    uses = TASKS[plan.job.task].uses_features(plan.job.objective)
+    kept = split if isinstance(split, Split) else None
+    write_graph(folder, plan.graph, options=options, features=uses, more=more, split=kept)
 
 
 def _graph_of(job: JobSettings, data: "Data | None", begun: Path | None) -> "Data":

@@ -33,15 +33,15 @@ class Range:
         )
 
     def words(self) -> str:
-        """Return the range in words, e.g. ``"of at least 0 and below 1"``; empty without limits."""
+        """Return the range in words, e.g. ``" of at least 0 and below 1"``; empty without limits."""
         named = (
-            ("at least", self.at_least),
+            ("of at least", self.at_least),
             ("above", self.above),
             ("at most", self.at_most),
             ("below", self.below),
         )
-        parts = [f"{word} {limit:,g}" for word, limit in named if limit is not None]
-        return f" of {' and '.join(parts)}" if parts else ""
+        parts = [f"{word} {limit:,.12g}" for word, limit in named if limit is not None]
+        return f" {' and '.join(parts)}" if parts else ""
 
 
 ANY = Range()
