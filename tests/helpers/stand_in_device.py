@@ -32,7 +32,6 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 NAME = "cuda"
 DEVICE = torch.device(NAME, 0)
@@ -40,7 +39,8 @@ _META = torch.device("meta")
 _aten = torch.ops.aten
 
 #: operators that take tensors of two devices
-_COPIES = {_aten.copy_.default, _aten._to_copy.default, _aten.copy.default}
+_BY_TARGET = {_aten.copy_.default, _aten.copy.default}
+_COPIES = {*_BY_TARGET, _aten._to_copy.default}
 #: operators whose first argument says the device, and whose indices may lie on the CPU
 _INDEXING = {
     _aten.index.Tensor,
@@ -54,6 +54,8 @@ _WITH_SCALARS = {_aten.fill_.Tensor, _aten.index_fill.int_Tensor, _aten.index_fi
 #: functions that read Python values: made on the CPU and moved, for a meta tensor would have no values
 _FROM_VALUES = {torch.tensor, torch.as_tensor, torch.asarray}
 _WITH_LISTS = {Tensor.__getitem__, Tensor.__setitem__}
+#: functions whose arguments without a name matter here
+_WATCHED = {*_WITH_LISTS, Tensor.to, Tensor.cuda, Tensor.new_tensor}
 
 
 class StandIn(Tensor):
@@ -135,6 +137,8 @@ class _Named(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
+        if not kwargs and func not in _WATCHED:
+            return func(*args)
         if func in _FROM_VALUES and _is_named(kwargs.get("device")):
             return func(*args, **{**kwargs, "device": "cpu"}).to(_META)
         if func is Tensor.new_tensor and (_is_named(kwargs.get("device")) or isinstance(args[0], StandIn)):
@@ -172,38 +176,55 @@ def _run(func, args, kwargs):
     """Run an operator on the values, and return stand-ins if it ran on the device."""
     if func is torch.ops.prim.device.default:
         return _META
-    flat, spec = tree_flatten((args, kwargs))
-    theirs = {id(one.held): one for one in flat if isinstance(one, StandIn)}
+    tensors = [*_tensors(args), *_tensors(kwargs.values())]
+    theirs = {id(one.held): one for one in tensors if isinstance(one, StandIn)}
     asked = kwargs.get("device")
     on_device = bool(theirs) if asked is None else torch.device(asked).type == "meta"
     if not theirs and not on_device:
         return func(*args, **kwargs)
-    _check(func, args, flat)
-    if func in _COPIES and not func._schema.name.endswith("_to_copy"):
+    if theirs:
+        _check(func, args, tensors)
+    if func in _BY_TARGET:
         on_device = isinstance(args[0], StandIn)
-    args, kwargs = tree_unflatten([real(one) for one in flat], spec)
+    args, kwargs = _held(args), {name: _held(value) for name, value in kwargs.items()}
     if asked is not None:
         kwargs["device"] = "cpu"
     if func is _aten._to_copy.default:
         kwargs.pop("device", None)
-    out = func(*args, **kwargs)
+    return _back(func(*args, **kwargs), theirs, on_device)
 
-    def back(value):
-        if not isinstance(value, Tensor):
-            return value
-        if id(value) in theirs:  # changed in place
+
+def _tensors(values):
+    """Yield the tensors among an operator's arguments."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
+
+
+def _held(value):
+    if isinstance(value, (list, tuple)):
+        return type(value)([_held(one) for one in value])
+    return real(value)
+
+
+def _back(value, theirs, on_device):
+    """Return an operator's result as stand-ins; what was changed in place is the argument itself."""
+    if isinstance(value, Tensor):
+        if id(value) in theirs:
             return theirs[id(value)]
         return StandIn(value) if on_device else value
+    if isinstance(value, (list, tuple)):
+        return type(value)([_back(one, theirs, on_device) for one in value])
+    return value
 
-    return tree_map(back, out)
 
-
-def _check(func, args, flat):
+def _check(func, args, tensors):
     """Refuse what CUDA refuses."""
     if func.namespace == "gyroformer":
         raise RuntimeError(f"{func}: the C++ kernels read memory of the CPU, and got a tensor on {DEVICE}")
-    tensors = [one for one in flat if isinstance(one, Tensor)]
-    if func in _COPIES or not any(isinstance(one, StandIn) for one in tensors):
+    if func in _COPIES or all(isinstance(one, StandIn) for one in tensors):
         return
     if func in _INDEXING:
         if not isinstance(args[0], StandIn):
