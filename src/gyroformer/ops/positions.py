@@ -21,6 +21,11 @@ class Positions(Protocol):
 
     def __len__(self) -> int: ...
 
+    @property
+    def device(self) -> torch.device:
+        """Where the points are stored."""
+        ...
+
     def pair_squared_dist(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the squared distances ``(M,)`` of the pairs ``source[i], target[i]``."""
         ...
@@ -85,6 +90,11 @@ class StereographicPositions:
 
     def __len__(self) -> int:
         return self.sine.size(0)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the points are stored."""
+        return self.sine.device
 
     def pair_squared_dist(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the squared distances ``(M,)`` of the pairs ``source[i], target[i]``."""
