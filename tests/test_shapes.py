@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = "gyroformer.nn,gyroformer.ops.attention,gyroformer.ops.blockwise,gyroformer.ops.lifted,gyroformer.ops.positions"
+PACKAGES = ",".join(
+    ["gyroformer.nn", *(f"gyroformer.ops.{n}" for n in ("attention", "blockwise", "lifted", "positions"))]
+)
 #: tests that hand over what must be refused: here the hook refuses it first, with its own words
 EXCEPT = (
     "not wrong and not refused and not named and not compile and not export and not half and not autocast"
@@ -36,8 +38,8 @@ with install_import_hook("gyroformer.nn", "beartype.beartype"):
     from gyroformer.nn import StereographicBlock
 import torch
 block = StereographicBlock(8, 2)
-block.tangent(torch.zeros(1, 5, 8), torch.ones(1, 5, dtype=torch.bool))
-block.tangent(torch.zeros(1, 5, 8), torch.ones(1, 6, dtype=torch.bool))
+block(torch.zeros(1, 5, 2, 4), torch.ones(1, 5, dtype=torch.bool))
+block(torch.zeros(1, 5, 2, 4), torch.ones(1, 6, dtype=torch.bool))
 """
 
 

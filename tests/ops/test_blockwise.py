@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from gyroformer.ops.attention import TokenLayout
 from gyroformer.ops.blockwise import tangent_attention, tangent_sum
 from gyroformer.ops.native import build, fused
 
@@ -18,7 +19,7 @@ CURVATURES = [[-2.0, -0.3], [-1e-8, 1e-8], [0.0, 0.0], [0.4, 3.0], [-20.0, 20.0]
 
 def results(dtype, qkv, p, x, k, mask):
     leaves = [t.detach().to(dtype).requires_grad_() for t in (qkv, p, x, k)]
-    mixed = tangent_attention(leaves[0], leaves[3], kind="linear", mask=mask)
+    mixed = tangent_attention(leaves[0], leaves[3], kind="linear", layout=TokenLayout(mask))
     total = tangent_sum(leaves[1], leaves[2], leaves[3])
     weigh = lambda y: (y * torch.linspace(-1, 1, y.numel(), dtype=dtype).view_as(y)).sum()  # noqa: E731
     grads = (

@@ -73,6 +73,6 @@ def test_captions_say_what_is_lost():
     points = np.random.default_rng(0).normal(size=(50, 2)) * 0.2
     assert "all of it is shown" in caption(draw_head(points, -1.0), 2)
     wide = draw_head(np.random.default_rng(0).normal(size=(50, 8)), -1.0)
-    assert f"{wide.share:.0%} of the squared length in these 2 of 8 directions" in caption(wide, 8)
+    assert f"{wide.fraction:.0%} of the squared length in these 2 of 8 directions" in caption(wide, 8)
     assert "° around the middle" in caption(draw_head(points, 1.0), 2)
     assert "nothing of the curvature" in caption(draw_head(points, 1e-6), 2)

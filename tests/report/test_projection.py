@@ -32,7 +32,7 @@ def test_two_dimensions_lose_nothing(k):
     u = tangents(2)
     drawing = draw_head(u, k)
     points = geometry.expmap0(torch.tensor(u), k=torch.tensor(k, dtype=torch.float64))
-    assert drawing.share == pytest.approx(1)
+    assert drawing.fraction == pytest.approx(1)
     torch.testing.assert_close(
         distances(drawing.planar, drawing.planar_k), distances(points, k), rtol=1e-6, atol=1e-9
     )
@@ -55,7 +55,7 @@ def test_distances_from_the_middle_are_true_in_any_dimension(k):
     }[drawing.kind]()
     np.testing.assert_allclose(read, want, rtol=1e-6)
     assert drawing.reach == pytest.approx(want.max())
-    assert 2 / 7 < drawing.share < 1
+    assert 2 / 7 < drawing.fraction < 1
 
 
 def test_points_far_from_the_origin_are_centred():

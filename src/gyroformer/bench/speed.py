@@ -200,7 +200,7 @@ def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def environment() -> dict[str, Any]:
-    """Return what the figures depend on."""
+    """Return what the measurements depend on."""
     return {
         "gyroformer": gyroformer.__version__,
         "commit": _commit(),

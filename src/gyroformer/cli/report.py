@@ -15,7 +15,7 @@ def report(
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
     as_json: Json = False,
 ) -> None:
-    """Show runs: figures, curves, curvatures, embeddings and settings on a page that needs no network.
+    """Show runs: metrics, curves, curvatures, embeddings and settings on a page that needs no network.
 
     Several runs are compared. A folder that holds runs (as --seeds leaves it) stands for all of them.
 

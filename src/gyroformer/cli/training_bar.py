@@ -61,7 +61,7 @@ class TrainingBar:
             self._bar = Bar(*columns, console=Console(file=self._file), transient=True, auto_refresh=False)
             self._row = self._bar.add_task("", total=progress.epochs)
             self._bar.start()
-        self._bar.update(self._row, completed=progress.epoch, description=figures(progress))
+        self._bar.update(self._row, completed=progress.epoch, description=summary(progress))
         if time.monotonic() - self._said >= 0.1 or progress.epoch == progress.epochs:
             self._said = time.monotonic()
             self._bar.refresh()
@@ -85,10 +85,10 @@ def training_bar() -> Iterator[TrainingBar]:
 
 def line(progress: "Progress") -> str:
     """Return a progress as one plain line."""
-    return f"epoch {progress.epoch}/{progress.epochs}  {figures(progress)}"
+    return f"epoch {progress.epoch}/{progress.epochs}  {summary(progress)}"
 
 
-def figures(progress: "Progress") -> str:
+def summary(progress: "Progress") -> str:
     """Return loss, metrics, curvatures and time left, in a few words."""
     parts = [f"loss {progress.loss:.4g}"]
     parts += [f"{name} {value:.4g}" for name, value in progress.metrics.items()]

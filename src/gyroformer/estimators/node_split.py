@@ -96,7 +96,7 @@ def only_labelled(split: Split, codes: Int) -> Split:
 
 
 def held_out(train: Int, codes: Int, fraction: float, seed: int) -> tuple[Int, Int]:
-    """Take a share of the nodes of each class away, leaving one at least; return the others and these."""
+    """Take a fraction of the nodes of each class away, leaving one at least; return the others and these."""
     if not 0 < fraction < 1:
         raise UsageError(f"validation_fraction must lie between 0 and 1, got {fraction}")
     stream = np.random.RandomState(seed)

@@ -6,7 +6,7 @@ from torch import Tensor
 from gyroformer.geometry.parts import conformal, dot, length
 from gyroformer.geometry.precision import Curvature, common_dtype, widened
 
-#: default margin m of :func:`project`, as a share of the ball's radius. A stored point is known to eps across the
+#: default margin m of :func:`project`, as a fraction of the ball's radius. A stored point is known to eps across the
 #: radius, at the margin a way of eps/m; transport turns directions by as much, and a walk back through the middle of
 #: the ball misses its end by about eps/m². With these it misses by 3 % of the radius in float32 and 0.1 % in float64
 #: after a hundred steps along the edge, with a quarter of them by some 15 times as much. The half formats have no such

@@ -70,7 +70,7 @@ def pairwise_dist(x: Tensor, y: Tensor, *, k: Curvature, squared: bool = False) 
     product of H spaces, ``x (..., N, H, d)``, ``y (..., M, H, d)`` and ``k (H, 1)`` give the distance
     :math:`\sqrt{\sum_h d_h^2}` of the product, again ``(..., N, M)``.
 
-    A Gram matrix does not resolve points closer than about ``√eps`` of their norm in the wide format (in
+    A Gram matrix does not resolve points closer than about ``√eps`` of their norm in the wide dtype (in
     float32 that is below the inputs' own rounding, in float64 about 3e-8); such pairs are at distance 0, with
     derivative 0. Use :func:`~gyroformer.geometry.dist` for those.
 

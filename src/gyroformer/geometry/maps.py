@@ -88,7 +88,7 @@ def _log(x: Tensor, y: Tensor, k: Tensor, dim: int) -> Tensor:
 
 @widened
 def geodesic(t: Tensor, x: Tensor, y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
-    r"""Return the point a share t of the way from x to y (t = 0 is x, t = 1 is y)."""
+    r"""Return the point a fraction t of the way from x to y (t = 0 is x, t = 1 is y)."""
     return _walk(x, t * _log(x, y, k, dim) / conformal(x, k, dim), k, dim)
 
 

@@ -1,6 +1,6 @@
 r"""The scalars that all operations share, each in its well-conditioned form. Shapes: ``(..., 1)`` at ``dim``.
 
-Everything here takes tensors already in the wide format (:mod:`gyroformer.geometry.precision`).
+Everything here takes tensors already in the wide dtype (:mod:`gyroformer.geometry.precision`).
 """
 
 import math

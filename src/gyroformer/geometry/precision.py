@@ -3,9 +3,9 @@
 Near the ball's edge ``1 + k|x|²`` cancels, near an antipode ``1 + 2k⟨x,y⟩ + k²|x|²|y|²`` does. A float32
 evaluation there loses up to six of its seven digits although the float32 *inputs* name the point exactly.
 So half precision is computed in float32, float32 in float64, float64 in float64, and the result is rounded
-once, to the promoted format of the inputs. Gradients take the same road back.
+once, to the promoted dtype of the inputs. Gradients take the same road back.
 
-Python scalars are exact in the wide format. Devices without float64 (``mps``) compute in float32.
+Python scalars are exact in the wide dtype. Devices without float64 (``mps``) compute in float32.
 """
 
 import functools
@@ -49,7 +49,7 @@ def wide_dtype(dtype: torch.dtype, device: torch.device) -> torch.dtype:
 
 
 def widened(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Concatenate[Tensor, P], Tensor]:
-    """Return ``function`` computed in the wide format of its tensor arguments, rounded once at the end."""
+    """Return ``function`` computed in the wide dtype of its tensor arguments, rounded once at the end."""
 
     @functools.wraps(function)
     def run(first: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:

@@ -4,7 +4,7 @@ A point is named by its space coordinates s alone (and, with several time coordi
 time is :math:`\tau/\sqrt{-\kappa}` with :math:`\tau = \sqrt{1 - \kappa|s|^2} \ge 1`. A stored time is never read:
 rounded, it no longer fits its s, and the error of :math:`-t^2 + |s|^2` is that rounding times t.
 
-Everything here takes tensors already in the wide format (:mod:`gyroformer.geometry.precision`). Shapes:
+Everything here takes tensors already in the wide dtype (:mod:`gyroformer.geometry.precision`). Shapes:
 vectors ``(..., d)``, scalars and k ``(..., 1)``.
 """
 

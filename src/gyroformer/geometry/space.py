@@ -69,7 +69,7 @@ class Stereographic:
         """Return ``point`` if it lies on the space; raise otherwise."""
         self.check_vector(point, name)
         if self.check and not torch.compiler.is_compiling():
-            # in the wide format: the points' own rounding must not decide
+            # in the wide dtype: the points' own rounding must not decide
             rho = (-self.k.double() * point.double().square().sum(-1, keepdim=True)).detach()
             if bool((rho >= 1).any()):
                 first = (rho >= 1).squeeze(-1).nonzero()

@@ -62,7 +62,7 @@ class HyperbolicAttention(nn.Module):
         after: width of the result, all heads together.
         heads: number of heads.
         distance: one of ``DISTANCES``.
-        dropout: share of the coefficients dropped.
+        dropout: fraction of the coefficients dropped.
     """
 
     def __init__(self, before: int, after: int, heads: int, *, distance: str, dropout: float) -> None:
@@ -78,7 +78,9 @@ class HyperbolicAttention(nn.Module):
 
     def forward(self, u: Tensor, edges: Tensor, k: Tensor) -> Tensor:
         """Return tangent vectors ``(N, after)`` for ``(N, before)``, before the activation; ``k (1, 1)``."""
-        moved, sine, cosine = translate(sine_cosine(self.linear(u), k), *sine_cosine(self.bias.unsqueeze(0), k), k)
+        moved, sine, cosine = translate(
+            sine_cosine(self.linear(u), k), *sine_cosine(self.bias.unsqueeze(0), k), k
+        )
         source, target = edges
         value = moved.unflatten(-1, (self.heads, -1))
         score = (value * self.source).sum(-1)[source] + (value * self.target).sum(-1)[target]
@@ -177,8 +179,8 @@ class GIL(LayeredModel):
         u = self.activation(self.ball_decoder(self.dropped(u), edges, k))
         ball, flat = self.logits.tangent(u.unsqueeze(1), k), self.flat_decoder(self.dropped(h), edges)
         weight = F.logsigmoid(torch.cat((self.ball_weight(u), self.flat_weight(flat)), -1))
-        share = weight - weight.logsumexp(-1, keepdim=True)
-        mixed = torch.stack((ball.log_softmax(-1), flat.log_softmax(-1)), -1) + share.unsqueeze(1)
+        mixing = weight - weight.logsumexp(-1, keepdim=True)
+        mixed = torch.stack((ball.log_softmax(-1), flat.log_softmax(-1)), -1) + mixing.unsqueeze(1)
         return mixed.logsumexp(-1)
 
     def _curvature(self) -> Tensor:

@@ -1,7 +1,7 @@
 """Multi-head attention between points, and between vectors of a flat space."""
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from gyroformer.errors import UsageError
@@ -9,7 +9,7 @@ from gyroformer.geometry import expmap0, logmap0
 from gyroformer.nn.curvature import PointLayer
 from gyroformer.nn.functional import check_mask
 from gyroformer.nn.tangent import TangentLinear
-from gyroformer.ops.attention import attend, ragged_linear_attention
+from gyroformer.ops.attention import ONE_SEQUENCE, TokenLayout, attend_within
 from gyroformer.ops.blockwise import tangent_attention
 from gyroformer.options import FromOptions, takes
 from gyroformer.options.layers import AttentionOptions, FlatAttentionOptions
@@ -39,17 +39,11 @@ class StereographicAttention(PointLayer):
         self.qkv, self.out = _maps(options)
 
     def tangent(
-        self,
-        u: Float[Tensor, "B N dim"],
-        mask: Bool[Tensor, "B N"] | None = None,
-        segment: Int[Tensor, " N"] | None = None,
-        count: int | None = None,
+        self, u: Float[Tensor, "B N dim"], layout: TokenLayout = ONE_SEQUENCE
     ) -> Float[Tensor, "B N dim"]:
         """Return attention between tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
         qkv = self.qkv(u).unflatten(-1, (3, self.heads, -1))
-        mixed = tangent_attention(
-            qkv, self.curvature, kind=self.kind, mask=mask, segment=segment, count=count
-        )
+        mixed = tangent_attention(qkv, self.curvature, kind=self.kind, layout=layout)
         return self.out(mixed.flatten(-2).to(u.dtype))
 
     def forward(
@@ -60,7 +54,7 @@ class StereographicAttention(PointLayer):
             raise UsageError(f"points must have the shape (B, N, {self.heads}, d); got {tuple(x.shape)}")
         check_mask(mask, (x.size(0), x.size(1)))
         k = self.space()
-        u = self.tangent(logmap0(x, k=k).flatten(-2), mask).unflatten(-1, (self.heads, -1))
+        u = self.tangent(logmap0(x, k=k).flatten(-2), TokenLayout(mask)).unflatten(-1, (self.heads, -1))
         points = expmap0(u, k=k)
         return points if mask is None else torch.where(mask[..., None, None], points, 0.0)
 
@@ -75,22 +69,14 @@ class FlatAttention(FromOptions, nn.Module):
         self.qkv, self.out = _maps(options)
 
     def tangent(
-        self,
-        u: Float[Tensor, "B N dim"],
-        mask: Bool[Tensor, "B N"] | None = None,
-        segment: Int[Tensor, " N"] | None = None,
-        count: int | None = None,
+        self, u: Float[Tensor, "B N dim"], layout: TokenLayout = ONE_SEQUENCE
     ) -> Float[Tensor, "B N dim"]:
         """Return ``(B, N, dim)`` for ``(B, N, dim)``."""
         query, key, value = self.qkv(u).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         if self.kind == "softmax":
-            mixed = attend(query, key, value, kind="softmax", mask=mask)
+            mixed = attend_within(query, key, value, kind="softmax", layout=layout)
         else:
             counted = torch.cat((value, torch.ones_like(value[..., :1])), dim=-1)
-            if segment is None:
-                sums = attend(query, key, counted, kind="linear", mask=mask)
-            else:
-                assert count is not None
-                sums = ragged_linear_attention(query[0], key[0], counted[0], segment, count).unsqueeze(0)
+            sums = attend_within(query, key, counted, kind="linear", layout=layout)
             mixed = sums[..., :-1] / sums[..., -1:]
         return self.out(mixed.transpose(1, 2).flatten(-2))

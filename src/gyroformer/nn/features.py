@@ -19,7 +19,7 @@ class NodeFeatures(nn.Module):
         width: width of the result.
         num_nodes: number of nodes with a learned vector, when there are no features.
         bias: whether the linear map adds a vector.
-        dropout: share of the features dropped in training.
+        dropout: fraction of the features dropped in training.
         std: deviation with which learned vectors start; None: as a linear map of one-hot features would.
     """
 

@@ -92,7 +92,7 @@ class CentroidScores(nn.Module):
         r"""Return the distances ``(N, centroids)`` of tangent vectors ``(N, dim)``; ``k (1, 1)``, at most 0.
 
         In half-angle coordinates :math:`d = 2\sin_\kappa^{-1}|C_y P_x - C_x P_y|`. The square is expanded, so that
-        all pairs cost one matrix product and no ``(N, centroids, dim)``; the wide format pays for the digits
+        all pairs cost one matrix product and no ``(N, centroids, dim)``; the wide dtype pays for the digits
         that the expansion cancels.
         """
         wide = wide_dtype(u.dtype, u.device)

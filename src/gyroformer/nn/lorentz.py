@@ -41,8 +41,8 @@ def rescaled(s: Tensor, before: Tensor, after: Tensor) -> Tensor:
 def mean_of_two(a: Tensor, b: Tensor, weight: float, k: Tensor) -> Tensor:
     """Return the space parts ``(N, d)`` of the Lorentz centroids of a and b, b with that weight of 1."""
     both = hyperboloid.from_space(torch.stack((a, b), dim=-2), k=k)
-    shares = both.new_tensor([[1 - weight, weight]])
-    return hyperboloid.centroid(both, shares, k=k).squeeze(-2)[..., 1:]
+    weights = both.new_tensor([[1 - weight, weight]])
+    return hyperboloid.centroid(both, weights, k=k).squeeze(-2)[..., 1:]
 
 
 def mean_over_neighbours(s: Tensor, matrix: Tensor, k: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from gyroformer.nn.attention import FlatAttention, StereographicAttention
 from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.nn.functional import check_mask
 from gyroformer.nn.tangent import ACTIVATIONS, TangentLinear
+from gyroformer.ops.attention import ONE_SEQUENCE, TokenLayout
 from gyroformer.ops.blockwise import tangent_sum
 from gyroformer.options import FromOptions, takes
 from gyroformer.options.layers import (
@@ -63,15 +64,11 @@ class Block(FromOptions, nn.Module):
         return self.attention.heads
 
     def tangent(
-        self,
-        u: Float[Tensor, "B N dim"],
-        mask: Bool[Tensor, "B N"] | None = None,
-        segment: Int[Tensor, " N"] | None = None,
-        count: int | None = None,
+        self, u: Float[Tensor, "B N dim"], layout: TokenLayout = ONE_SEQUENCE
     ) -> Float[Tensor, "B N dim"]:
         """Return the block of tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
         add = self.addition()
-        u = add(self.dropout(self.attention.tangent(self.norm1(u), mask, segment, count)), u)
+        u = add(self.dropout(self.attention.tangent(self.norm1(u), layout)), u)
         return add(self.dropout(self.ffn(self.norm2(u))), u)
 
     def addition(self) -> Callable[[Tensor, Tensor], Tensor]:
@@ -133,7 +130,7 @@ class StereographicBlock(Block):
     ) -> Float[Tensor, "B N heads d"]:
         """Return points ``(B, N, heads, d)`` for points; padding (``mask`` False) at the origin."""
         k = self.attention.space()
-        points = expmap0(self._split(self.tangent(logmap0(x, k=k).flatten(-2), mask)), k=k)
+        points = expmap0(self._split(self.tangent(logmap0(x, k=k).flatten(-2), TokenLayout(mask))), k=k)
         return points if mask is None else torch.where(mask[..., None, None], points, 0.0)
 
 
@@ -164,8 +161,9 @@ class Encoder(FromOptions, nn.Module):
         """
         self._check(tokens, mask, segment, count)
         u = tokens if tokens.dim() == 3 else tokens.unsqueeze(0)
+        layout = TokenLayout(mask, segment, count or 1)
         for block in self.blocks:
-            u = block.tangent(u, mask, segment, count)  # type: ignore[operator]
+            u = block.tangent(u, layout)  # type: ignore[operator]
         u = self.final_norm(u)
         if mask is not None:
             u = torch.where(mask.unsqueeze(-1), u, 0.0)

@@ -5,6 +5,7 @@ ambient points :math:`[\lambda V, \lambda - 1]` of d + 1 columns. The result is 
 names the midpoint; its length carries no meaning, so no normaliser is ever formed.
 """
 
+import dataclasses as dc
 import math
 
 import torch
@@ -15,6 +16,39 @@ from torch import Tensor
 KINDS = ("softmax", "linear")
 #: absolute error that rounding may make in a score of softmax attention, see ``_bounded``
 SCORE_ERROR = 0.1
+
+
+@dc.dataclass(frozen=True, slots=True)
+class TokenLayout:
+    """Which tokens attend to each other: all, those of one padded sequence, or those of one part of a ragged row.
+
+    Attributes:
+        mask: ``(B, N)``, True for real tokens, False for padding; None for none.
+        segment: ``(N,)``, the sequence of each token of one long row (B = 1, linear attention); None for one sequence.
+        count: number of sequences in ``segment``.
+    """
+
+    mask: Tensor | None = None
+    segment: Tensor | None = None
+    count: int = 1
+
+
+#: all tokens attend to all
+ONE_SEQUENCE = TokenLayout()
+
+
+def attend_within(
+    query: Float[Tensor, "B H N d"],
+    key: Float[Tensor, "B H N d"],
+    lifted: Float[Tensor, "B H N v"],
+    *,
+    kind: str,
+    layout: TokenLayout,
+) -> Float[Tensor, "B H N v"]:
+    """Return the sums of :func:`attend` among the tokens that the layout joins."""
+    if layout.segment is None:
+        return attend(query, key, lifted, kind=kind, mask=layout.mask)
+    return ragged_linear_attention(query[0], key[0], lifted[0], layout.segment, layout.count).unsqueeze(0)
 
 
 def attend(

@@ -1,9 +1,9 @@
 """The two curved steps of a block, on tangent vectors: attention and sum. C++ where it can be, torch elsewhere."""
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from gyroformer.ops.attention import attend, ragged_linear_attention
+from gyroformer.ops.attention import ONE_SEQUENCE, TokenLayout, attend_within
 from gyroformer.ops.lifted import lift, sine_cosine, translate, unlift
 from gyroformer.ops.native import fused
 
@@ -13,9 +13,7 @@ def tangent_attention(
     k: Float[Tensor, " H"],
     *,
     kind: str,
-    mask: Bool[Tensor, "B N"] | None = None,
-    segment: Int[Tensor, " N"] | None = None,
-    count: int | None = None,
+    layout: TokenLayout = ONE_SEQUENCE,
 ) -> Float[Tensor, "B N H d"]:
     """Return attention between points, all as tangent vectors: ``(B, N, 3, H, d)`` to ``(B, N, H, d)``.
 
@@ -23,23 +21,16 @@ def tangent_attention(
         qkv: queries and keys at the values' points, and the values' own tangent vectors at the origin.
         k: curvatures ``(H,)``.
         kind: ``"softmax"`` or ``"linear"``.
-        mask: ``(B, N)``, True for real tokens.
-        segment: ``(N,)``, the sequence of each token of one long row (B = 1, linear attention).
-        count: number of sequences in ``segment``.
+        layout: which tokens attend to each other.
     """
-    if kind == "linear" and segment is None and fused.usable(qkv, k):
-        return fused.attention(qkv, k, mask)
+    if kind == "linear" and layout.segment is None and fused.usable(qkv, k):
+        return fused.attention(qkv, k, layout.mask)
     query, key, value = qkv.permute(2, 0, 3, 1, 4)  # (B, H, N, d)
     curvature = k[:, None, None]
     sine, cosine = sine_cosine(value, curvature)
     transport = cosine * cosine
     query, key, lifted = query * transport, key * transport, lift(sine, cosine)
-    if segment is None:
-        ambient = attend(query, key, lifted, kind=kind, mask=mask)
-    else:
-        assert count is not None
-        ambient = ragged_linear_attention(query[0], key[0], lifted[0], segment, count).unsqueeze(0)
-    return unlift(ambient, curvature).transpose(1, 2)
+    return unlift(attend_within(query, key, lifted, kind=kind, layout=layout), curvature).transpose(1, 2)
 
 
 def tangent_sum(

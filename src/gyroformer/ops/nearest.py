@@ -52,7 +52,7 @@ def nearest_pairs(positions: Positions, joined: Csr, count: int) -> tuple[Tensor
     nodes = everyone.numel()
     indptr, indices = (torch.from_numpy(part).to(everyone) for part in (joined.indptr, joined.indices))
     best = torch.empty(0, device=positions.device)
-    places = everyone[:0]
+    found = everyone[:0]
     for block in row_blocks(everyone, nodes):
         squared = positions.squared_dist_rows(block)
         squared[everyone <= block.unsqueeze(1)] = torch.inf
@@ -62,11 +62,11 @@ def nearest_pairs(positions: Positions, joined: Csr, count: int) -> tuple[Tensor
         values, at = smallest(squared.reshape(1, -1), min(count, squared.numel()))
         # earlier pairs stand first: a stable choice keeps the order among equals
         best = torch.cat((best.to(values), values[0]))
-        places = torch.cat((places, at[0] + int(block[0]) * nodes))
+        found = torch.cat((found, at[0] + int(block[0]) * nodes))
         values, at = smallest(best.unsqueeze(0), min(count, best.numel()))
-        best, places = values[0], places[at[0]]
+        best, found = values[0], found[at[0]]
     real = torch.isfinite(best)
-    return torch.stack((places // nodes, places % nodes))[:, real], best[real]
+    return torch.stack((found // nodes, found % nodes))[:, real], best[real]
 
 
 def row_blocks(rows: Tensor, columns: int) -> Iterator[Tensor]:

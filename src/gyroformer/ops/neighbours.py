@@ -39,10 +39,10 @@ class Neighbours:
             raise UsageError(f"neighbours: indices must name nodes from 0 to {nodes - 1}")
         if (source == self.indices).any():
             raise UsageError("neighbours: a node is listed as its own neighbour")
-        place = source * nodes + self.indices
-        if (place.diff() <= 0).any():
+        entry = source * nodes + self.indices
+        if (entry.diff() <= 0).any():
             raise UsageError("neighbours: indices must ascend for each node, each neighbour once")
-        if not torch.equal(place, (self.indices * nodes + source).sort().values):
+        if not torch.equal(entry, (self.indices * nodes + source).sort().values):
             raise UsageError("neighbours: the graph must be undirected; Neighbours.of() makes it so")
 
     @classmethod
@@ -85,7 +85,7 @@ class Neighbours:
         """Return which nodes are adjacent to each of ``rows`` ``(R,)``, bool ``(R, N)``."""
         start, count = self.indptr[rows], self.degree[rows]
         line = torch.arange(rows.numel(), device=rows.device).repeat_interleave(count)
-        # the places of all the rows' entries: each row's start, then on by one
+        # the indices of all the rows' entries: each row's start, then on by one
         first = count.cumsum(0) - count
         entry = torch.arange(line.numel(), device=rows.device) + (start - first).repeat_interleave(count)
         found = torch.zeros(rows.numel(), self.num_nodes, dtype=torch.bool, device=rows.device)

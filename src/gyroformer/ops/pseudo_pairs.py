@@ -15,7 +15,7 @@ with :math:`\psi(w) = \mathrm{arsinh}\sqrt w` for w ≥ 0, :math:`-\arcsin\sqrt{
 negative: its square counts). The derivative is
 :math:`\partial\omega^2/\partial q = \mathrm{sgn}(q)\,\omega/\sqrt{|w|(1 + w)}`.
 
-The product and w, which cancel near the light cone and far from the pole, are formed in the wide format; the angle,
+The product and w, which cancel near the light cone and far from the pole, are formed in the wide dtype; the angle,
 which does not, in the points' own. Masks multiply instead of choosing: on a CPU that takes a tenth of the time.
 """
 
@@ -166,5 +166,5 @@ def _weight(square: Tensor, squared: bool) -> Tensor:
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """Return the tensor in the format that products of its format are formed in."""
+    """Return the tensor in the dtype that products of its own dtype are formed in."""
     return tensor.to(wide_dtype(tensor.dtype, tensor.device))

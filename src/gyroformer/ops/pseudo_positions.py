@@ -82,12 +82,12 @@ class PseudoHyperboloidPositions:
         return self.x.unsqueeze(1)
 
     def _ambient(self) -> Tensor:
-        """Return the points in units of the radius, on their quadric to the rounding of the wide format."""
+        """Return the points in units of the radius, on their quadric to the rounding of the wide dtype."""
         k = wide(self.k)
         sphere, s = quadric.to_sphere_product(wide(self.x), beta=1 / k, time=self.time)
         return ambient(sphere * (-k).sqrt(), s, k)
 
 
 def inverse(k: Tensor) -> Tensor:
-    """Return β = 1/k, of k ``(1, 1)``, in the wide format and without dimensions: it widens no result."""
+    """Return β = 1/k, of k ``(1, 1)``, in the wide dtype and without dimensions: it widens no result."""
     return (1 / wide(k)).reshape(())

@@ -21,9 +21,9 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 Spec = dict[str, Any]
 
 
-def run_colour(place: int) -> str:
-    """Return the colour of the run at ``place``."""
-    return RUNS[place % len(RUNS)]
+def run_colour(index: int) -> str:
+    """Return the colour of the run at ``index``."""
+    return RUNS[index % len(RUNS)]
 
 
 def base_layout(height: int) -> Spec:

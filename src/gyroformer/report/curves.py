@@ -1,4 +1,4 @@
-"""Loss, figures and curvatures over training, of one run or of several over each other."""
+"""Loss, metrics and curvatures over training, of one run or of several over each other."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ LOG_RATIO = 20
 
 
 def thinned(count: int, most: int) -> list[int]:
-    """Return at most ``most`` evenly spaced places out of ``count``, the first and the last among them."""
+    """Return at most ``most`` evenly spaced indices out of ``count``, the first and the last among them."""
     if count <= most:
         return list(range(count))
     return np.linspace(0, count - 1, most).round().astype(int).tolist()
@@ -33,17 +33,17 @@ def loss_chart(runs: Sequence[RunRecord]) -> Spec:
     """Return the training loss and, where there is one, the loss on the validation nodes."""
     traces: list[Spec] = []
     values: list[float] = []
-    for place, run in enumerate(runs):
+    for index, run in enumerate(runs):
         rows = [run.rows[i] for i in thinned(len(run.rows), CURVE_ROWS)]
         losses = [row["loss"] for row in rows]
         values += losses
         title = run.name if len(runs) > 1 else "training"
-        traces.append(_line([row["epoch"] for row in rows], losses, title, run_colour(place)))
+        traces.append(_line([row["epoch"] for row in rows], losses, title, run_colour(index)))
         epochs, found = _evaluated(run, "val_loss")
         if found:
             values += found
             title = f"{run.name}, validation" if len(runs) > 1 else "validation"
-            traces.append(_line(epochs, found, title, run_colour(place), dash="dot"))
+            traces.append(_line(epochs, found, title, run_colour(index), dash="dot"))
     logarithmic = min(values) > 0 and max(values) / min(values) > LOG_RATIO
     layout = _layout("loss", legend=len(traces) > 1)
     if logarithmic:
@@ -52,7 +52,7 @@ def loss_chart(runs: Sequence[RunRecord]) -> Spec:
 
 
 def main_metric(runs: Sequence[RunRecord]) -> str | None:
-    """Return the evaluated figure to show: the first that all runs have, in the order of their importance."""
+    """Return the evaluated metric to show: the first that all runs have, in the order of their importance."""
     found = [
         {key for row in run.rows for key in row.get("metrics", {}) if not key.endswith("loss")}
         for run in runs
@@ -63,15 +63,15 @@ def main_metric(runs: Sequence[RunRecord]) -> str | None:
 
 
 def metric_chart(runs: Sequence[RunRecord], metric: str) -> Spec:
-    """Return the figure ``metric`` over training; a ring marks the epoch whose state was kept."""
+    """Return ``metric`` over training; a ring marks the epoch whose state was kept."""
     traces: list[Spec] = []
-    for place, run in enumerate(runs):
+    for index, run in enumerate(runs):
         epochs, values = _evaluated(run, metric)
         title = run.name if len(runs) > 1 else metric_title(metric)
-        traces.append(_line(epochs, values, title, run_colour(place), markers=len(epochs) <= 60))
+        traces.append(_line(epochs, values, title, run_colour(index), markers=len(epochs) <= 60))
         best = run.results.get("best_epoch")
         if best in epochs and best != epochs[-1]:
-            ring = {"symbol": "circle-open", "size": 12, "color": run_colour(place), "line": {"width": 2}}
+            ring = {"symbol": "circle-open", "size": 12, "color": run_colour(index), "line": {"width": 2}}
             traces.append(
                 {
                     "x": [best],
@@ -88,12 +88,12 @@ def metric_chart(runs: Sequence[RunRecord], metric: str) -> Spec:
 def curvature_chart(runs: Sequence[RunRecord]) -> Spec | None:
     """Return every head's curvature over training; None if no run has any."""
     traces: list[Spec] = []
-    for place, run in enumerate(runs):
+    for index, run in enumerate(runs):
         rows = [row for row in run.rows if row.get("curvatures")]
         rows = [rows[i] for i in thinned(len(rows), CURVE_ROWS)]
         if rows and not any(any(row["curvatures"]) for row in rows):  # a flat model
             epochs = [rows[0]["epoch"], rows[-1]["epoch"]]
-            traces.append(_line(epochs, [0.0, 0.0], f"{run.name}: flat", run_colour(place)))
+            traces.append(_line(epochs, [0.0, 0.0], f"{run.name}: flat", run_colour(index)))
             continue
         names = head_names(run)
         for head in range(len(rows[0]["curvatures"]) if rows else 0):
@@ -103,7 +103,7 @@ def curvature_chart(runs: Sequence[RunRecord]) -> Spec | None:
                     [row["epoch"] for row in rows],
                     [row["curvatures"][head] for row in rows],
                     f"{run.name}, {title}" if len(runs) > 1 else title,
-                    run_colour(place) if len(runs) > 1 else run_colour(head),
+                    run_colour(index) if len(runs) > 1 else run_colour(head),
                     dash=DASHES[head % len(DASHES)] if len(runs) > 1 else "solid",
                     digits=".4f",
                 )

@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 #: nodes and edges that a picture shows at most
 MOST_NODES, MOST_EDGES = 5_000, 4_000
 HEIGHT = 460
-#: share of the way to the opposite point that a map of the sphere shows at least, unless no node is so far
+#: fraction of the way to the opposite point that a map of the sphere shows at least, unless no node is so far
 SMALL_CAP = 0.4
 
 
@@ -26,8 +26,8 @@ class Selection:
     """What is drawn of a run's graph, the same in all heads.
 
     Attributes:
-        nodes: places of the nodes drawn.
-        edges: edges among them, by their places in ``nodes``, ``(2, E)``; None without a graph.
+        nodes: indices of the nodes drawn.
+        edges: edges among them, by their indices in ``nodes``, ``(2, E)``; None without a graph.
         note: what was left out, as a sentence; empty if nothing was.
     """
 
@@ -46,9 +46,9 @@ def select(run: RunRecord) -> Selection:
         notes.append(f"{MOST_NODES:,} of {count:,} nodes, drawn at random")
     if run.graph.edges is None:
         return Selection(nodes, None, _sentence(notes))
-    place = np.full(count, -1)
-    place[nodes] = np.arange(len(nodes))
-    edges = place[run.graph.edges]
+    index = np.full(count, -1)
+    index[nodes] = np.arange(len(nodes))
+    edges = index[run.graph.edges]
     edges = edges[:, (edges >= 0).all(0)]
     if edges.shape[1] > MOST_EDGES:
         chosen = np.sort(generator.choice(edges.shape[1], MOST_EDGES, replace=False))
@@ -95,8 +95,8 @@ def caption(drawing: Drawing, width: int) -> str:
         )
     else:
         kind = "Map of the sphere: outer circle the opposite point, dashed circle the equator"
-    share = f"{drawing.share:.0%} of the squared length in these 2 of {width} directions"
-    lost = "all of it is shown" if width <= 2 else share
+    kept = f"{drawing.fraction:.0%} of the squared length in these 2 of {width} directions"
+    lost = "all of it is shown" if width <= 2 else kept
     return f"{kind}. Farthest node {number(drawing.reach)} from the middle; {lost}."
 
 

@@ -74,7 +74,7 @@ def page(runs: Sequence[RunRecord]) -> str:
         sections += [_run_head(runs[0], 0), _curves(runs, plots)]
     else:
         sections += [_curves(runs, plots)]
-    sections += [_run(run, place, plots, alone=len(runs) == 1) for place, run in enumerate(runs)]
+    sections += [_run(run, index, plots, alone=len(runs) == 1) for index, run in enumerate(runs)]
     here = Path(__file__).parent
     style, script = ((here / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     title = _title(runs)
@@ -119,7 +119,7 @@ def _lead(runs: Sequence[RunRecord]) -> str:
 
 
 def _comparison(runs: Sequence[RunRecord]) -> str:
-    columns = [(run.name, run_colour(place)) for place, run in enumerate(runs)]
+    columns = [(run.name, run_colour(index)) for index, run in enumerate(runs)]
     table = comparison(columns, comparison_rows(runs))
     different = differing_settings(runs)
     if different:
@@ -129,8 +129,8 @@ def _comparison(runs: Sequence[RunRecord]) -> str:
     return f"<section><h2>Side by side</h2>{table}</section>"
 
 
-def _run_head(run: RunRecord, place: int) -> str:
-    return f'<section class="run" style="--run:{run_colour(place)}"><h2>Result</h2>{headline(run)}</section>'
+def _run_head(run: RunRecord, index: int) -> str:
+    return f'<section class="run" style="--run:{run_colour(index)}"><h2>Result</h2>{headline(run)}</section>'
 
 
 def _curves(runs: Sequence[RunRecord], plots: dict[str, Spec]) -> str:
@@ -157,28 +157,28 @@ def _figure(name: str, title: str, below: str = "") -> str:
     return f'<figure><h4>{text(title)}</h4><div class="plot" data-plot="{text(name)}"></div>{below}</figure>'
 
 
-def _run(run: RunRecord, place: int, plots: dict[str, Spec], *, alone: bool) -> str:
+def _run(run: RunRecord, index: int, plots: dict[str, Spec], *, alone: bool) -> str:
     head = "" if alone else f"<h2>{text(run.name)}</h2>{headline(run)}"
-    if place < MOST_PICTURES:
-        head += _embedding(run, place, plots, heading="h2" if alone else "h3")
+    if index < MOST_PICTURES:
+        head += _embedding(run, index, plots, heading="h2" if alone else "h3")
     else:
         head += f'<p class="note">Points are drawn for the first {MOST_PICTURES} runs; see this run\'s own page.</p>'
     settings = nested_table(run.job) + nested_table({f"arguments of {run.results.get('model')}": run.model})
     made = nested_table(environment(run))
     return (
-        f'<section class="run" style="--run:{run_colour(place)}">{head}'
+        f'<section class="run" style="--run:{run_colour(index)}">{head}'
         f"<details{' open' if alone else ''}><summary>Settings</summary>"
         f'<div class="columns">{settings}</div></details>'
         f"<details><summary>Environment and checksums</summary>{made}</details></section>"
     )
 
 
-def _embedding(run: RunRecord, place: int, plots: dict[str, Spec], *, heading: str) -> str:
+def _embedding(run: RunRecord, index: int, plots: dict[str, Spec], *, heading: str) -> str:
     chosen = select(run)
     heads, width = run.embedding.shape[1:]
     figures = []
     for head in range(min(heads, MOST_HEADS)):
-        name = f"run{place}-head{head}"
+        name = f"run{index}-head{head}"
         chart, drawing = head_chart(run, head, chosen)
         plots[name] = chart
         title = f"Head {head + 1}: k = {signed(drawing.k)}, {drawing.kind}"
@@ -186,7 +186,7 @@ def _embedding(run: RunRecord, place: int, plots: dict[str, Spec], *, heading: s
     notes = [
         "Each head's points, moved by an isometry so that their midpoint is in the middle, in the two principal "
         "directions of their tangent vectors there. The distance of a node from the middle is the true one; other "
-        "distances are only as good as the share says.",
+        "distances are only as good as the fraction shown says.",
         "Lines are edges, drawn as shortest paths." if chosen.edges is not None else "",
         colour_line(run),
         chosen.note,

@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 FLAT_REACH = 0.5
 #: points on the path that draws a bent edge
 PATH_POINTS = 9
-#: share of the picture's half width by which a path must leave the straight line to be drawn bent
+#: fraction of the picture's half width by which a path must leave the straight line to be drawn bent
 BEND = 0.004
 
 
@@ -43,7 +43,7 @@ class Drawing:
         kind: ``"hyperbolic"``, ``"flat"`` or ``"spherical"``: which map it is.
         k: curvature of the head.
         points: ``(N, 2)``; in the disc of radius 1, or in the plane in units of distance.
-        share: share of the tangent vectors' squared length that lies in the two directions drawn.
+        fraction: fraction of the tangent vectors' squared length that lies in the two directions drawn.
         reach: largest distance from the midpoint.
         planar: points of the two-dimensional space in stereographic coordinates, from which edges are drawn.
         planar_k: the curvature of that space: k, or 0 where the map is the plane.
@@ -52,7 +52,7 @@ class Drawing:
     kind: str
     k: float
     points: Array
-    share: float
+    fraction: float
     reach: float
     planar: Tensor
     planar_k: float
@@ -62,13 +62,13 @@ def draw_head(tangents: Array, k: float) -> Drawing:
     """Return the picture of a head's points, given by their tangent vectors ``(N, d)`` at the origin."""
     curvature = torch.tensor(float(k), dtype=torch.float64)
     centred = centred_tangents(torch.as_tensor(tangents, dtype=torch.float64), curvature)
-    flat, share = principal_plane(centred)
+    flat, fraction = principal_plane(centred)
     reach = 2 * float(centred.norm(dim=-1).max())
     kind = space_kind(k, reach)
     planar_k = 0.0 if kind == "flat" else float(k)
     planar = geometry.expmap0(flat, k=torch.tensor(planar_k, dtype=torch.float64))
     points = on_the_map(planar, planar_k).numpy()
-    return Drawing(kind, float(k), points, share, reach, planar, planar_k)
+    return Drawing(kind, float(k), points, fraction, reach, planar, planar_k)
 
 
 def space_kind(k: float, reach: float) -> str:
@@ -86,7 +86,7 @@ def centred_tangents(tangents: Tensor, k: Tensor) -> Tensor:
 
 
 def principal_plane(tangents: Tensor) -> tuple[Tensor, float]:
-    """Return vectors ``(N, 2)`` of the same lengths in the two principal directions, and the share these hold."""
+    """Return vectors ``(N, 2)`` of the same lengths in the two principal directions, and the fraction these hold."""
     if tangents.size(1) == 1:
         return torch.cat([tangents, torch.zeros_like(tangents)], 1), 1.0
     _, sizes, directions = torch.linalg.svd(tangents, full_matrices=False)
@@ -97,10 +97,10 @@ def principal_plane(tangents: Tensor) -> tuple[Tensor, float]:
     if flat.size(1) < 2:  # a single node
         flat = torch.cat([flat, torch.zeros_like(flat)], 1)
     total = float(sizes.square().sum())
-    share = float(sizes[:2].square().sum()) / total if total else 1.0
+    fraction = float(sizes[:2].square().sum()) / total if total else 1.0
     seen = flat.norm(dim=-1, keepdim=True)
     true = tangents.norm(dim=-1, keepdim=True)
-    return torch.where(seen > 0, flat * (true / torch.where(seen > 0, seen, 1.0)), 0.0), share
+    return torch.where(seen > 0, flat * (true / torch.where(seen > 0, seen, 1.0)), 0.0), fraction
 
 
 def on_the_map(points: Tensor, k: float) -> Tensor:

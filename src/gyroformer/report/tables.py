@@ -28,12 +28,12 @@ def leak_mark(run: RunRecord) -> str:
 
 
 def headline(run: RunRecord) -> str:
-    """Return a run's figures as cards."""
+    """Return a run's metrics as cards."""
     results = run.results
-    figures = metrics_of(results)
+    metrics = metrics_of(results)
     cards = [
-        _card(metric_title(key), text(number(value)), main=place == 0)
-        for place, (key, value) in enumerate(figures.items())
+        _card(metric_title(key), text(number(value)), main=index == 0)
+        for index, (key, value) in enumerate(metrics.items())
     ]
     cards.append(_card("curvatures", _curvature_chips(results.get("curvatures") or [])))
     cards.append(_card("training", text(_epochs(results))))
@@ -46,7 +46,7 @@ def headline(run: RunRecord) -> str:
     if isinstance(results.get("split"), dict):
         cards.append(_card("split", f"{text(split_line(results['split']))}{leak_mark(run)}", wide=True))
     if results.get("rate_lowered"):
-        cards.append(_card("note", "a step was not finite: the rates were lowered once"))
+        cards.append(_card("note", "a step was not finite: the learning rates were lowered once"))
     return f'<div class="cards">{"".join(cards)}</div>'
 
 
@@ -84,18 +84,18 @@ def _size(results: Mapping[str, Any]) -> str:
 
 
 def comparison_rows(runs: Sequence[RunRecord]) -> list[tuple[str, list[str]]]:
-    """Return what runs are compared by; the best of a figure that all have is set in bold."""
+    """Return what runs are compared by; the best of a metric that all have is set in bold."""
     rows = []
     every = [metrics_of(run.results) for run in runs]
-    for key in dict.fromkeys(key for figures in every for key in figures):
-        cells = [text(number(figures.get(key))) for figures in every]
-        present = [figures[key] for figures in every if key in figures]
+    for key in dict.fromkeys(key for metrics in every for key in metrics):
+        cells = [text(number(metrics.get(key))) for metrics in every]
+        present = [metrics[key] for metrics in every if key in metrics]
         better = min if key.endswith("loss") else max
         if len(present) == len(runs) and len(set(present)) > 1:
             best = better(present)
             cells = [
-                f"<strong>{cell}</strong>" if figures[key] == best else cell
-                for cell, figures in zip(cells, every, strict=True)
+                f"<strong>{cell}</strong>" if metrics[key] == best else cell
+                for cell, metrics in zip(cells, every, strict=True)
             ]
         rows.append((metric_title(key), cells))
     results = [run.results for run in runs]

@@ -82,9 +82,9 @@ def _average_precision(distances: Tensor, rows: Tensor, neighbours: Neighbours) 
     """Return AP of each row, float64 ``(R,)``."""
     degree = neighbours.degree[rows]
     most = int(degree.max())
-    place = torch.arange(most, device=rows.device)
-    real = place < degree[:, None]
-    entry = (neighbours.indptr[rows][:, None] + place).where(real, 0)
+    order = torch.arange(most, device=rows.device)
+    real = order < degree[:, None]
+    entry = (neighbours.indptr[rows][:, None] + order).where(real, 0)
     near = distances.gather(1, neighbours.indices[entry]).where(real, torch.inf).sort(dim=1).values
     other = ~neighbours.adjacent(rows)
     other[torch.arange(rows.numel(), device=rows.device), rows] = False
@@ -92,5 +92,5 @@ def _average_precision(distances: Tensor, rows: Tensor, neighbours: Neighbours) 
     first = torch.searchsorted(near, distances.contiguous())
     before = torch.zeros(rows.numel(), most + 1, dtype=torch.int64, device=rows.device)
     before = before.scatter_add_(1, first, other.long()).cumsum(1)[:, :most]
-    rank = (place + 1).double()
+    rank = (order + 1).double()
     return (rank / (rank + before)).where(real, 0.0).sum(1) / degree

@@ -43,7 +43,7 @@ class Cell:
     value: float  # largest ‖got − true‖/‖true‖ over the finite samples, NaN if there is none
     grad_x: float  # the same for the gradients in the arguments, the worst argument
     grad_k: float  # the same for the gradient in the curvature
-    wrong_sign: float  # share of the samples whose gradient in k has the wrong sign
+    wrong_sign: float  # fraction of the samples whose gradient in k has the wrong sign
     not_finite: int  # samples with NaN or Inf in value or gradients
 
 
@@ -192,7 +192,7 @@ def table(cells: Sequence[Cell]) -> str:
     ]
     for dtype in dict.fromkeys(cell.dtype for cell in cells):
         lines.append(
-            f"-- {dtype}: largest relative errors; share of wrong signs of grad k; samples not finite"
+            f"-- {dtype}: largest relative errors; fraction of wrong signs of grad k; samples not finite"
         )
         for name in dict.fromkeys(cell.operation for cell in cells):
             mine = [cell for cell in cells if cell.dtype == dtype and cell.operation == name]

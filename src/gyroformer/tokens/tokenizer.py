@@ -48,14 +48,14 @@ class TokenRow:
         start = counts.cumsum(0) - counts
         rank = torch.empty_like(order)
         rank[order] = torch.arange(order.numel(), device=order.device) - start[self.segment[order]]
-        place = self.segment * width + rank
+        index = self.segment * width + rank
         tokens = self.tokens.new_zeros(self.graphs * width, self.tokens.size(1)).index_copy(
-            0, place, self.tokens
+            0, index, self.tokens
         )
         mask = torch.zeros(self.graphs * width, dtype=torch.bool, device=tokens.device).index_fill(
-            0, place, True
+            0, index, True
         )
-        return tokens.unflatten(0, (self.graphs, width)), mask.unflatten(0, (self.graphs, width)), place
+        return tokens.unflatten(0, (self.graphs, width)), mask.unflatten(0, (self.graphs, width)), index
 
 
 class GraphTokenizer(FromOptions, nn.Module):

@@ -153,12 +153,12 @@ def _head_shape(model: nn.Module) -> tuple[int | None, int | None]:
 
 def _bad_gradient(learner: Learner, executed: list[str]) -> Culprit:
     """Return the parameter whose gradient was the first to go wrong: of the module executed last, as it runs back."""
-    place = {name: i for i, name in enumerate(executed)}
+    executed_at = {name: i for i, name in enumerate(executed)}
 
     def when(name: str) -> int:
         part, _, inner = name.partition(".")
         owner = inner.rpartition(".")[0]
-        return place.get(f"task.{owner}".rstrip(".") if part == "task" else owner or "the model", -1)
+        return executed_at.get(f"task.{owner}".rstrip(".") if part == "task" else owner or "the model", -1)
 
     for name in sorted(learner.parameters, key=when, reverse=True):
         gradient = learner.parameters[name].grad
