@@ -1,8 +1,8 @@
 import json
 import os
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 import typer
@@ -35,12 +35,15 @@ def test_help_lists_the_commands_and_does_not_import_torch():
     assert subprocess.check_output([sys.executable, "-c", probe], text=True).strip() == "set()"
 
 
-def test_help_answers_within_a_second():
+@pytest.mark.parametrize("words", [["--help"], ["classify", "cora", "--model", "hgcn", "--help"]])
+def test_help_answers_within_a_second(words):
     def seconds():
-        start = time.perf_counter()
-        run("--help")
-        return time.perf_counter() - start
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run(*words)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
+    # of the processor: the machine may be busy with other tests
     assert min(seconds() for _ in range(3)) < 1.0
 
 

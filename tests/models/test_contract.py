@@ -225,6 +225,42 @@ def test_nodes_at_one_place_have_distance_zero_and_a_finite_gradient(name):
     assert all(finite(p.grad) for p in model.parameters() if p.grad is not None)
 
 
+def test_without_classes_the_result_is_points_of_the_space_of_positions(name):
+    model, data = model_of(name).double().eval(), double_graph()
+    positions = model.positions(data)
+    points, k = model(data), positions.k
+    if isinstance(positions, StereographicPositions):
+        torch.testing.assert_close(points, gf.geometry.expmap0(positions.coordinates(), k=k))
+        squared = gf.geometry.dist(points[:, None], points[None], k=k).square().sum(-1)
+        torch.testing.assert_close(
+            squared, positions.squared_dist_rows(torch.arange(12)), rtol=1e-6, atol=1e-9
+        )
+    torch.testing.assert_close(points, positions.points())
+    torch.testing.assert_close(points, model.points(data))
+
+
+def test_scores_need_classes(name):
+    with pytest.raises(UsageError, match="built without classes"):
+        model_of(name).scores(graph())
+
+
+def test_the_graph_is_left_alone(name):
+    data = graph()
+    before = data.to_dict()
+    model = model_of(name)
+    model.prepare(data)
+    model(data)
+    assert set(data.keys()) == set(before)
+    assert all(data[key] is value for key, value in before.items())
+
+
+def test_a_model_without_values_has_the_shapes(name):
+    with torch.device("meta"):
+        empty = model_of(name, classes=CLASSES)
+    shapes = {key: value.shape for key, value in model_of(name, classes=CLASSES).state_dict().items()}
+    assert {key: value.shape for key, value in empty.state_dict().items()} == shapes
+
+
 def test_unknown_options_and_values_are_named(name):
     with pytest.raises(UsageError, match=f"{name}' has no option 'layer'; did you mean 'layers'"):
         get_model(name).make(3, layer=2)

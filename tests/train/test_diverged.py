@@ -6,10 +6,16 @@ import re
 import pytest
 import torch
 from safetensors.torch import load_file
+from small_graphs import labelled_graph
+from torch import nn
 from toy_training import SETTINGS, ToyTask, toy_model
 
+from gyroformer.data.splits import make_split
 from gyroformer.errors import DivergedError
+from gyroformer.graphs.reading.convert import to_graph
+from gyroformer.models import HGCN
 from gyroformer.runs.folder import RunFolder
+from gyroformer.tasks import NodeClassification
 from gyroformer.train import TrainOptions, fit
 from gyroformer.train.diverged import find_culprit
 from gyroformer.train.learner import Learner
@@ -325,3 +331,16 @@ def test_going_back_leaves_a_folder_that_can_be_resumed(model, tmp_path):
         run.begin({}, resume=False)
         fit(model, task, settings_with(), run=run, listen=listen)
     assert looked == [[1, 2, 3, 4], [3], True]
+
+
+def test_the_curvature_named_is_the_spaces_not_a_parameter():
+    graph = to_graph(labelled_graph(20))
+    model = HGCN(6, classes=3, layers=1, curvature=-1.0)
+    task = NodeClassification(graph, make_split(graph, "random", seed=0))
+    raw = model.layers[0].space.curvature.item()
+    with torch.no_grad():
+        model.layers[0].linear = nn.Linear(16, 16)
+        model.layers[0].linear.weight[0, 0] = math.nan
+    culprit = find_culprit(Learner(model, task, TrainOptions()), lambda: task.loss(model))
+    assert culprit.curvature == pytest.approx([-1.0])
+    assert culprit.curvature != pytest.approx([raw])

@@ -21,7 +21,7 @@ from gyroformer.cli.datasets import datasets
 from gyroformer.cli.demo import demo
 from gyroformer.cli.doctor import doctor
 from gyroformer.cli.job import run_command
-from gyroformer.cli.job_flags import JobCommand, job_command
+from gyroformer.cli.job_flags import job_command
 from gyroformer.cli.pair_option import PairCommand
 from gyroformer.cli.predict import predict
 from gyroformer.cli.report import report
@@ -65,7 +65,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 #: every task is a command
-JOBS = tuple(job_command(task, run_command, guarded) for task in TASKS)
+JOBS = dict(job_command(task, run_command, guarded) for task in TASKS)
 COMMANDS: tuple[Callable[..., None], ...] = (
     demo,
     *JOBS,
@@ -77,9 +77,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     doctor,
 )
 #: commands that read their words in a way of their own
-CLASSES: dict[Callable[..., None], type[TyperCommand]] = {predict: PairCommand} | dict.fromkeys(
-    JOBS, JobCommand
-)
+CLASSES: dict[Callable[..., None], type[TyperCommand]] = {predict: PairCommand, **JOBS}
 
 for _command in COMMANDS:
     app.command(cls=CLASSES.get(_command))(guarded(_command))

@@ -9,7 +9,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -117,8 +117,9 @@ def _metavar(one: Option) -> str:
 def job_flags(task: str, model: str = "fpst", recipe: str | None = None, graph: str = "") -> list[Flag]:
     """Return the flags of the command ``task`` with the defaults of a model, a recipe and a graph."""
     job = make_job(task, recipe=recipe, dataset=graph, graph={"source": graph}, model={"name": model})
-    return [*_task_flags(job), *_model_flags(job), *_flags_of(job, "features", FeatureOptions, "Features"),
-            *_flags_of(job, "training", TrainOptions, "Training"), *_run_flags(job)]  # fmt: skip
+    features = _flags_of(job, "features", FeatureOptions, "Features")
+    training = _flags_of(job, "training", TrainOptions, "Training")
+    return [*_task_flags(job), *_model_flags(job), *features, *training, *_run_flags(job)]
 
 
 def _task_flags(job: JobSettings) -> Iterator[Flag]:
@@ -156,12 +157,45 @@ def _run_flags(job: JobSettings) -> Iterator[Flag]:
 class JobCommand(TyperCommand):
     """A command whose flags are those of the model, recipe and graph that its own words name."""
 
+    #: makes the command for what was chosen
+    made: ClassVar[Callable[[Mapping[str, Any]], TyperCommand]]
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse ``args`` with the flags of what they name."""
-        assert self.name is not None
-        fresh = _made(self.name, _chosen(args))
+        fresh = type(self).made(_chosen(args))
         self.params, self.callback = fresh.params, fresh.callback
         return super().parse_args(ctx, args)
+
+
+def job_command(
+    task: str, run: Callable[[str, JobSettings, RunOptions], None], guard: Callable[..., Any] = lambda f: f
+) -> tuple[Callable[..., None], type[JobCommand]]:
+    """Return the command of a task, as a function and a class for Typer.
+
+    Args:
+        task: the task, whose name is the command's.
+        run: is called with the graph, the job and how to run it.
+        guard: turns errors into exit codes.
+    """
+
+    @guard
+    def command(graph: str, model: str, set_: list[str], flags: list[Flag], typed: dict[str, Any]) -> None:
+        values = given_values(flags, typed, model, set_)
+        options = from_plain(RunOptions, values.pop("run", {}))
+        values = merged(values, {"graph": {"source": graph}, "model": {"name": model}})
+        run(graph, make_job(task, recipe=options.recipe, dataset=graph, **values), options)
+
+    def made(chosen: Mapping[str, Any]) -> Any:
+        try:
+            flags = job_flags(task, **chosen)
+        except GyroformerError:  # the command itself says what is wrong
+            flags = job_flags(task)
+        app = typer.Typer(add_completion=False)
+        app.command()(_callback(task, flags, command))
+        return typer.main.get_command(app)
+
+    kind = type("JobCommand", (JobCommand,), {"made": staticmethod(made)})
+    return _callback(task, [], command), kind
 
 
 def _chosen(args: list[str]) -> dict[str, Any]:
@@ -180,54 +214,25 @@ def _chosen(args: list[str]) -> dict[str, Any]:
     return found
 
 
-def _made(task: str, chosen: Mapping[str, Any]) -> Any:
-    """Return a Typer command of the task for what was chosen."""
-    try:
-        flags = job_flags(task, **chosen)
-    except GyroformerError:  # the command itself says what is wrong
-        flags = job_flags(task)
-    app = typer.Typer(add_completion=False)
-    app.command()(_callback(task, flags))
-    return typer.main.get_command(app)
-
-
-_callbacks: dict[str, Callable[..., None]] = {}
-
-
-def job_command(
-    task: str, run: Callable[[str, JobSettings, RunOptions], None], guard: Callable[..., Any]
-) -> Callable[..., None]:
-    """Return the command of a task; it calls ``run`` with the graph, the job and how to run it.
-
-    Args:
-        task: the task, whose name is the command's.
-        run: does the job.
-        guard: turns errors into exit codes.
-    """
-
-    def command(graph: str, model: str, set_: list[str], flags: list[Flag], typed: dict[str, Any]) -> None:
-        values = given_values(flags, typed, model, set_)
-        options = from_plain(RunOptions, values.pop("run", {}))
-        values = merged(values, {"graph": {"source": graph}, "model": {"name": model}})
-        run(graph, make_job(task, recipe=options.recipe, dataset=graph, **values), options)
-
-    _callbacks[task] = guard(command)
-    made = _callback(task, [])
-    made.__name__ = task
-    return made
-
-
-def _callback(task: str, flags: list[Flag]) -> Callable[..., None]:
+def _callback(task: str, flags: list[Flag], command: Callable[..., None]) -> Callable[..., None]:
     """Return the function behind a command, with a signature that Typer reads."""
-    names = ", ".join(MODELS)
 
     def called(graph: str, model: str, set_: list[str] | None, **typed: Any) -> None:
-        _callbacks[task](graph, model, set_ or [], flags, typed)
+        command(graph, model, set_ or [], flags, typed)
 
+    parameters = [*_common_parameters(flags), *(flag.parameter() for flag in flags)]
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    called.__name__, called.__doc__ = task, TASKS[task].help
+    return called
+
+
+def _common_parameters(flags: list[Flag]) -> list[inspect.Parameter]:
+    """Return the parameters that are no declared options: the graph, the model, and ``--set``."""
     keyword = inspect.Parameter.KEYWORD_ONLY
-    graph = Annotated[str, typer.Argument(help="A data set's name, or a file.", show_default=False)]
     panel = next((flag.panel for flag in flags if flag.path[0] == "model"), "Model")
-    about = f"One of {names} (default: fpst)."
+    about = f"One of {', '.join(MODELS)} (default: fpst)."
+    graph = Annotated[str, typer.Argument(help="A data set's name, or a file.", show_default=False)]
     model = Annotated[
         str, typer.Option(help=about, rich_help_panel=panel, metavar="NAME", show_default=False)
     ]
@@ -241,16 +246,11 @@ def _callback(task: str, flags: list[Flag]) -> Callable[..., None]:
             show_default=False,
         ),
     ]
-    own = [
+    return [
         inspect.Parameter("graph", keyword, annotation=graph),
         inspect.Parameter("model", keyword, default="fpst", annotation=model),
         inspect.Parameter("set_", keyword, default=None, annotation=more),
     ]
-    parameters = [*own, *(flag.parameter() for flag in flags)]
-    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {one.name: one.annotation for one in parameters}
-    called.__doc__ = TASKS[task].help
-    return called
 
 
 def given_values(flags: list[Flag], typed: Mapping[str, Any], model: str, set_: list[str]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class LinkSplit:
         from torch_geometric.data import Data
 
         edge_index = data.edge_index
-        seen = torch.isin(pair_numbers(edge_index), pair_numbers(self.train)) & (
+        seen = torch.isin(pair_numbers(edge_index), pair_numbers(self.train.to(edge_index.device))) & (
             edge_index[0] != edge_index[1]
         )
         kept: dict[str, Any] = {key: data[key] for key in CARRIED if key in data}

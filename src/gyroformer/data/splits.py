@@ -121,7 +121,7 @@ def _public(data: "Data") -> tuple[Tensor, Tensor, Tensor]:
     if not all(isinstance(mask, Tensor) and mask.dim() == 1 for mask in masks):
         public = [name for name, spec in DATASETS.items() if "public" in spec.splits]
         raise UsageError(f"this graph has no public split; data sets that have one: {', '.join(public)}")
-    train, val, test = (mask.nonzero().flatten() for mask in masks if mask is not None)
+    train, val, test = (mask.cpu().nonzero().flatten() for mask in masks if mask is not None)
     return train, val, test
 
 

@@ -82,8 +82,8 @@ class GraphEmbedder(
         source, target = (torch.from_numpy(self._ids.indices(ids)) for ids in (a, b))
         if len(source) != len(target) and 1 not in (len(source), len(target)):
             raise UsageError(f"{len(source)} nodes and {len(target)} nodes make no pairs: give equally many")
-        source, target = torch.broadcast_tensors(source, target)
-        found = self._positions.pair_squared_dist(source, target).clamp(min=0).sqrt().cpu().numpy()
+        ends = torch.stack(torch.broadcast_tensors(source, target)).to(self._positions.device)
+        found = self._positions.pair_squared_dist(*ends).clamp(min=0).sqrt().cpu().numpy()
         single = not any(isinstance(ids, (list, tuple, np.ndarray, torch.Tensor)) for ids in (a, b))
         return float(found[0]) if single else found
 

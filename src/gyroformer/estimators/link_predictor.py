@@ -95,7 +95,7 @@ class LinkPredictor(GraphEstimator, task="link", hidden=("split_seed",)):
         if any(not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2 for pair in rows):
             raise UsageError("pairs must be (n, 2): two ids for each pair")
         indices = [self._ids.indices([pair[side] for pair in rows]) for side in (0, 1)]
-        return torch.from_numpy(np.stack(indices)).to(self._plan.job.device)
+        return torch.from_numpy(np.stack(indices)).to(self._positions.device)
 
     def _take_plan(self, plan: Plan) -> None:
         assert isinstance(plan.task, LinkPrediction)

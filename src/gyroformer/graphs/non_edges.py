@@ -30,8 +30,8 @@ class NonEdges:
 
     @classmethod
     def of(cls, edge_index: Tensor, num_nodes: int) -> Self:
-        """Return the non-edges of the simple undirected graph behind ``edge_index``."""
-        return cls(undirected_edges(edge_index, num_nodes), num_nodes)
+        """Return the non-edges of the simple undirected graph behind ``edge_index``, on its device."""
+        return cls(undirected_edges(edge_index, num_nodes).to(edge_index.device), num_nodes)
 
     def __len__(self) -> int:
         return self.count
@@ -47,7 +47,7 @@ class NonEdges:
 
 
 def undirected_edges(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """Return each edge of the simple undirected graph once, ``(2, E)`` with ``u < v``, sorted."""
+    """Return each edge of the simple undirected graph once, ``(2, E)`` with ``u < v``, sorted, on the CPU."""
     return torch.from_numpy(np.stack(upper_edges(simple_adjacency(edge_index, num_nodes))))
 
 

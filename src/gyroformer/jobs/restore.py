@@ -179,7 +179,7 @@ def _in_order(data: "Data", ids: list[str], run: Path) -> "Data":
             "with node features"
         )
     index = {name: number for number, name in enumerate(ids)}
-    moved = torch.tensor([index[name] for name in names])
+    moved = torch.tensor([index[name] for name in names], device=data.edge_index.device)
     order = moved.argsort()
     turned: dict[str, Any] = {key: data[key][order] for key in ("x", "y") if data.get(key) is not None}
     turned["ids"] = [data.ids[i] for i in order.tolist()]

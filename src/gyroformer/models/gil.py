@@ -78,7 +78,7 @@ class HyperbolicAttention(nn.Module):
 
     def forward(self, u: Tensor, edges: Tensor, k: Tensor) -> Tensor:
         """Return tangent vectors ``(N, after)`` for ``(N, before)``, before the activation; ``k (1, 1)``."""
-        moved, sine, cosine = translate(sine_cosine(self.linear(u), k), *sine_cosine(self.bias, k), k)
+        moved, sine, cosine = translate(sine_cosine(self.linear(u), k), *sine_cosine(self.bias.unsqueeze(0), k), k)
         source, target = edges
         value = moved.unflatten(-1, (self.heads, -1))
         score = (value * self.source).sum(-1)[source] + (value * self.target).sum(-1)[target]

@@ -1,6 +1,7 @@
 """Multi-head attention between points, and between vectors of a flat space."""
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from gyroformer.errors import UsageError
@@ -38,8 +39,12 @@ class StereographicAttention(PointLayer):
         self.qkv, self.out = _maps(options)
 
     def tangent(
-        self, u: Tensor, mask: Tensor | None = None, segment: Tensor | None = None, count: int | None = None
-    ) -> Tensor:
+        self,
+        u: Float[Tensor, "B N dim"],
+        mask: Bool[Tensor, "B N"] | None = None,
+        segment: Int[Tensor, " N"] | None = None,
+        count: int | None = None,
+    ) -> Float[Tensor, "B N dim"]:
         """Return attention between tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
         qkv = self.qkv(u).unflatten(-1, (3, self.heads, -1))
         mixed = tangent_attention(
@@ -47,7 +52,9 @@ class StereographicAttention(PointLayer):
         )
         return self.out(mixed.flatten(-2).to(u.dtype))
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Float[Tensor, "B N heads d"], mask: Bool[Tensor, "B N"] | None = None
+    ) -> Float[Tensor, "B N heads d"]:
         """Return points ``(B, N, heads, d)`` attended to each other; padding (``mask`` False) at the origin."""
         if x.dim() != 4 or x.size(2) != self.heads:
             raise UsageError(f"points must have the shape (B, N, {self.heads}, d); got {tuple(x.shape)}")
@@ -68,8 +75,12 @@ class FlatAttention(FromOptions, nn.Module):
         self.qkv, self.out = _maps(options)
 
     def tangent(
-        self, u: Tensor, mask: Tensor | None = None, segment: Tensor | None = None, count: int | None = None
-    ) -> Tensor:
+        self,
+        u: Float[Tensor, "B N dim"],
+        mask: Bool[Tensor, "B N"] | None = None,
+        segment: Int[Tensor, " N"] | None = None,
+        count: int | None = None,
+    ) -> Float[Tensor, "B N dim"]:
         """Return ``(B, N, dim)`` for ``(B, N, dim)``."""
         query, key, value = self.qkv(u).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         if self.kind == "softmax":

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from gyroformer.errors import UsageError
@@ -47,7 +48,7 @@ class HeadCurvature(nn.Module):
         initial: Any = options.curvature
         return cls(heads, initial=initial, learn=options.learn_curvature, shared=options.share_curvature)
 
-    def forward(self) -> Tensor:
+    def forward(self) -> Float[Tensor, "heads 1"]:
         """Return the curvatures as ``(H, 1)``, broadcasting over points ``(..., H, d)``."""
         return self.curvature.expand(self.heads).unsqueeze(-1)
 
@@ -77,7 +78,7 @@ class NegativeCurvature(HeadCurvature):
         theta = [-k + math.log(-math.expm1(k)) for k in values]
         super().__init__(heads, initial=theta * heads if len(theta) == 1 else theta, learn=learn)
 
-    def forward(self) -> Tensor:
+    def forward(self) -> Float[Tensor, "heads 1"]:
         """Return the curvatures k as ``(H, 1)``."""
         return -F.softplus(super().forward())
 
@@ -95,15 +96,15 @@ class PointLayer(FromOptions, nn.Module):
         return self.space.heads
 
     @property
-    def curvature(self) -> Tensor:
+    def curvature(self) -> Float[Tensor, " heads"]:
         """The curvatures, ``(heads,)``."""
         return self.space().squeeze(-1)
 
-    def tangent(self, u: Tensor) -> Tensor:
+    def tangent(self, u: Float[Tensor, "*B dim"]) -> Float[Tensor, "*B dim_out"]:
         """Return f of tangent vectors at the origin, the heads joined: ``(..., dim)`` to ``(..., dim_out)``."""
         raise NotImplementedError
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Float[Tensor, "*B heads d"]) -> Float[Tensor, "*B heads d_out"]:
         """Return f of points ``(..., heads, d)`` as points ``(..., heads, d_out)``."""
         if x.dim() < 2 or x.size(-2) != self.heads:
             raise UsageError(f"points must have the shape (..., {self.heads}, d); got {tuple(x.shape)}")
@@ -125,7 +126,9 @@ class MobiusBias(nn.Module):
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(heads, width))
 
-    def forward(self, u: Tensor, k: Tensor, scale: float = 1.0) -> Tensor:
+    def forward(
+        self, u: Float[Tensor, "*B heads d"], k: Float[Tensor, "heads 1"], scale: float = 1.0
+    ) -> Float[Tensor, "*B heads d"]:
         """Return the translated tangent vectors ``(..., heads, d)``, in units of ``scale``; ``k (heads, 1)``."""
         bias = sine_cosine(scale * self.bias, k)
         return translate_hyperbolic(sine_cosine(scale * u, k), *bias, k) / scale

@@ -1,6 +1,7 @@
 """Node features to vectors: a linear map, or a learned vector for each node of a graph without features."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -39,7 +40,9 @@ class NodeFeatures(nn.Module):
         self.linear = nn.Linear(in_features, width, bias=bias) if in_features else None
         self.table = None if in_features else node_table(num_nodes, width, std)
 
-    def forward(self, nodes: int, x: Tensor | None) -> Tensor:
+    def forward(
+        self, nodes: int, x: Float[Tensor, "{nodes} features"] | None
+    ) -> Float[Tensor, "{nodes} width"]:
         """Return ``(nodes, width)`` from the features ``x (nodes, in_features)``, or from the table."""
         if self.table is not None:
             return table_rows(self.table, nodes)
@@ -63,7 +66,9 @@ class NodeInput(nn.Module):
         #: width of the result
         self.width = in_features or width
 
-    def forward(self, nodes: int, x: Tensor | None) -> Tensor:
+    def forward(
+        self, nodes: int, x: Float[Tensor, "{nodes} features"] | None
+    ) -> Float[Tensor, "{nodes} width"]:
         """Return ``(nodes, width)``: the features ``x``, or the table."""
         if self.table is not None:
             return table_rows(self.table, nodes)

@@ -1,6 +1,7 @@
 r"""Stereographic attention as a function of points and tangent vectors."""
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gyroformer.errors import UsageError
@@ -11,14 +12,14 @@ from gyroformer.ops.attention import KINDS, attend
 
 
 def stereographic_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    query: Float[Tensor, "B H N d"],
+    key: Float[Tensor, "B H N d"],
+    value: Float[Tensor, "B H N d"],
     *,
     k: Curvature,
     kind: str = "softmax",
-    mask: Tensor | None = None,
-) -> Tensor:
+    mask: Bool[Tensor, "B N"] | None = None,
+) -> Float[Tensor, "B H N d"]:
     r"""Return for each token the midpoint of all values, weighted by attention.
 
     Queries and keys are transported to the origin, :math:`\tilde Q = (\lambda_V/2)\,Q`. Their weights average the

@@ -1,5 +1,6 @@
 """Linear maps, activations and normalisation of points."""
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from gyroformer.nn.curvature import PointLayer
@@ -21,7 +22,7 @@ class StereographicLinear(PointLayer):
             weight_dropout=options.weight_dropout,
         )
 
-    def tangent(self, u: Tensor) -> Tensor:
+    def tangent(self, u: Float[Tensor, "*B dim"]) -> Float[Tensor, "*B dim_out"]:
         """Return the linear map of tangent vectors."""
         return self.linear(u)
 
@@ -34,7 +35,7 @@ class StereographicActivation(PointLayer):
         super().__init__(options.heads, options)
         self.activation = ACTIVATIONS[options.activation]
 
-    def tangent(self, u: Tensor) -> Tensor:
+    def tangent(self, u: Float[Tensor, "*B dim"]) -> Float[Tensor, "*B dim"]:
         """Return the activation of tangent vectors."""
         return self.activation(u)
 
@@ -47,6 +48,6 @@ class StereographicLayerNorm(PointLayer):
         super().__init__(options.heads, options)
         self.norm = nn.LayerNorm(options.dim)
 
-    def tangent(self, u: Tensor) -> Tensor:
+    def tangent(self, u: Float[Tensor, "*B dim"]) -> Float[Tensor, "*B dim"]:
         """Return the normalised tangent vectors."""
         return self.norm(u)

@@ -1,6 +1,7 @@
 """Class scores of points: signed distances to hyperplanes, or distances to learned points."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from gyroformer.errors import UsageError
@@ -39,7 +40,9 @@ class StereographicLogits(FromOptions, nn.Module):
         # the factor 4 of the flat case is taken out of the usual initial scale
         nn.init.normal_(self.normal, std=0.25 * dim**-0.5)
 
-    def tangent(self, u: Tensor, k: Tensor | None = None) -> Tensor:
+    def tangent(
+        self, u: Float[Tensor, "*B heads d"], k: Float[Tensor, "heads 1"] | None = None
+    ) -> Float[Tensor, "*B classes"]:
         """Return scores ``(..., classes)`` of tangent vectors ``(..., heads, d)``."""
         k = self._curvature(k)
         lifted = lift(*sine_cosine(u, k))  # (..., H, d + 1)
@@ -55,7 +58,9 @@ class StereographicLogits(FromOptions, nn.Module):
         weight = (2 * cosine * cosine * size).squeeze(-1)
         return (weight * sine * arsin_ratio(z)).sum(-1)
 
-    def forward(self, x: Tensor, k: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Float[Tensor, "*B heads d"], k: Float[Tensor, "heads 1"] | None = None
+    ) -> Float[Tensor, "*B classes"]:
         """Return scores ``(..., classes)`` of points ``(..., heads, d)``; ``k (heads, 1)`` if not its own."""
         k = self._curvature(k)
         return self.tangent(logmap0(x, k=k), k)
@@ -83,7 +88,7 @@ class CentroidScores(nn.Module):
         self.centroid = nn.Parameter(torch.randn(centroids, dim) * dim**-0.5)
         self.linear = nn.Linear(centroids, classes)
 
-    def distances(self, u: Tensor, k: Tensor) -> Tensor:
+    def distances(self, u: Float[Tensor, "N dim"], k: Float[Tensor, "1 1"]) -> Float[Tensor, "N centroids"]:
         r"""Return the distances ``(N, centroids)`` of tangent vectors ``(N, dim)``; ``k (1, 1)``, at most 0.
 
         In half-angle coordinates :math:`d = 2\sin_\kappa^{-1}|C_y P_x - C_x P_y|`. The square is expanded, so that
@@ -98,6 +103,6 @@ class CentroidScores(nn.Module):
         between = (left @ right.mT).clamp(min=0).to(u.dtype)
         return 2 * safe_sqrt(between) * arsin_ratio(k * between)
 
-    def forward(self, u: Tensor, k: Tensor) -> Tensor:
+    def forward(self, u: Float[Tensor, "N dim"], k: Float[Tensor, "1 1"]) -> Float[Tensor, "N classes"]:
         """Return scores ``(N, classes)`` of tangent vectors ``(N, dim)`` at the origin; ``k (1, 1)``."""
         return self.linear(self.distances(u, k))

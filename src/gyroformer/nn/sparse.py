@@ -8,6 +8,7 @@ graphs is one block-diagonal graph and needs nothing special. What is derived fr
 from typing import TYPE_CHECKING
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from gyroformer.errors import UsageError
@@ -58,17 +59,21 @@ def _graph(data: "Data") -> tuple[Tensor, int]:
     return edges, nodes
 
 
-def propagate(matrix: Tensor, x: Tensor) -> Tensor:
+def propagate(matrix: Float[Tensor, "M N"], x: Float[Tensor, "N ..."]) -> Float[Tensor, "M ..."]:
     """Return ``matrix @ x`` for a sparse ``(M, N)`` and x ``(N, ...)`` with any number of further dimensions."""
     return (matrix @ x.reshape(x.size(0), -1)).reshape(matrix.size(0), *x.shape[1:])
 
 
-def edge_sum(values: Tensor, target: Tensor, num_nodes: int) -> Tensor:
+def edge_sum(
+    values: Float[Tensor, "E ..."], target: Int[Tensor, " E"], num_nodes: int
+) -> Float[Tensor, "{num_nodes} ..."]:
     """Return for each node the sum of the values ``(E, ...)`` of the edges that end in it, ``(num_nodes, ...)``."""
     return values.new_zeros(num_nodes, *values.shape[1:]).index_add(0, target, values)
 
 
-def edge_softmax(scores: Tensor, target: Tensor, num_nodes: int) -> Tensor:
+def edge_softmax(
+    scores: Float[Tensor, "E ..."], target: Int[Tensor, " E"], num_nodes: int
+) -> Float[Tensor, "E ..."]:
     r"""Return the softmax of scores ``(E, ...)`` over the edges that end in one node, each head by itself.
 
     .. math:: \alpha_e = \frac{\exp(s_e - m)}{\sum_{e' \to i}\exp(s_{e'} - m)}, \qquad m = \max_{e' \to i} s_{e'}

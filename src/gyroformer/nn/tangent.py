@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from gyroformer.geometry.trig import arsin_ratio
@@ -39,14 +40,16 @@ class TangentLinear(nn.Linear):
         super().__init__(in_features, out_features, bias=bias)
         self.weight_dropout = weight_dropout
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Float[Tensor, "*B width"]) -> Float[Tensor, "*B width_out"]:
         """Return ``input`` mapped, ``(..., out_features)``."""
         if self.weight_dropout and self.training:
             return F.linear(input, F.dropout(self.weight, self.weight_dropout), self.bias)
         return super().forward(input)
 
 
-def ball_activation(u: Tensor, k: Tensor, activation: Callable[[Tensor], Tensor]) -> Tensor:
+def ball_activation(
+    u: Float[Tensor, "*B d"], k: Float[Tensor, "*#B 1"], activation: Callable[[Tensor], Tensor]
+) -> Float[Tensor, "*B d"]:
     r"""Return :math:`\log_0(\sigma(\exp_0 u))`: σ acts on the coordinates of the ball's points.
 
     With (P, C) of u, :math:`x = P/C` and :math:`y = \sigma(x)`, no point comes nearer to the edge, and how far from

@@ -8,6 +8,7 @@ name (a curved model has the curvatures on top).
 from collections.abc import Callable, Iterable
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from gyroformer.errors import UsageError
@@ -40,7 +41,7 @@ class FeedForward(nn.Module):
         self.dropout = nn.Dropout(options.tangent_dropout)
         self.down = TangentLinear(width, dim, weight_dropout=dropout)
 
-    def forward(self, u: Tensor) -> Tensor:
+    def forward(self, u: Float[Tensor, "*B dim"]) -> Float[Tensor, "*B dim"]:
         """Return ``(..., dim)`` for ``(..., dim)``."""
         return self.down(self.dropout(self.activation(self.up(u))))
 
@@ -62,8 +63,12 @@ class Block(FromOptions, nn.Module):
         return self.attention.heads
 
     def tangent(
-        self, u: Tensor, mask: Tensor | None = None, segment: Tensor | None = None, count: int | None = None
-    ) -> Tensor:
+        self,
+        u: Float[Tensor, "B N dim"],
+        mask: Bool[Tensor, "B N"] | None = None,
+        segment: Int[Tensor, " N"] | None = None,
+        count: int | None = None,
+    ) -> Float[Tensor, "B N dim"]:
         """Return the block of tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
         add = self.addition()
         u = add(self.dropout(self.attention.tangent(self.norm1(u), mask, segment, count)), u)
@@ -111,7 +116,7 @@ class StereographicBlock(Block):
         super().__init__(options, attention)
 
     @property
-    def curvature(self) -> Tensor:
+    def curvature(self) -> Float[Tensor, " heads"]:
         """The curvatures, ``(heads,)``."""
         return self.attention.curvature
 
@@ -123,7 +128,9 @@ class StereographicBlock(Block):
     def _split(self, u: Tensor) -> Tensor:
         return u.unflatten(-1, (self.heads, -1))
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Float[Tensor, "B N heads d"], mask: Bool[Tensor, "B N"] | None = None
+    ) -> Float[Tensor, "B N heads d"]:
         """Return points ``(B, N, heads, d)`` for points; padding (``mask`` False) at the origin."""
         k = self.attention.space()
         points = expmap0(self._split(self.tangent(logmap0(x, k=k).flatten(-2), mask)), k=k)
@@ -141,11 +148,11 @@ class Encoder(FromOptions, nn.Module):
 
     def tangent(
         self,
-        tokens: Tensor,
-        mask: Tensor | None = None,
-        segment: Tensor | None = None,
+        tokens: Float[Tensor, "*B N dim"],
+        mask: Bool[Tensor, "*B N"] | None = None,
+        segment: Int[Tensor, " N"] | None = None,
         count: int | None = None,
-    ) -> Tensor:
+    ) -> Float[Tensor, "*B N heads d"]:
         """Return the result as tangent vectors at the origin, ``(..., heads, d)``.
 
         Args:
@@ -165,12 +172,12 @@ class Encoder(FromOptions, nn.Module):
         return (u if tokens.dim() == 3 else u.squeeze(0)).unflatten(-1, (self.heads, -1))
 
     @property
-    def curvatures(self) -> Tensor:
+    def curvatures(self) -> Float[Tensor, "layers heads"]:
         """All curvatures, ``(layers, heads)``."""
         raise NotImplementedError
 
     @property
-    def output_curvature(self) -> Tensor:
+    def output_curvature(self) -> Float[Tensor, "heads 1"]:
         """The curvatures of the space that the result lies in, ``(heads, 1)``."""
         raise NotImplementedError
 
@@ -211,12 +218,12 @@ class StereographicTransformer(Encoder):
         super().__init__(options, blocks)
 
     @property
-    def curvatures(self) -> Tensor:
+    def curvatures(self) -> Float[Tensor, "layers heads"]:
         """All curvatures, ``(layers, heads)``."""
         return torch.stack([space().squeeze(-1) for space in self._spaces()])
 
     @property
-    def output_curvature(self) -> Tensor:
+    def output_curvature(self) -> Float[Tensor, "heads 1"]:
         """The curvatures of the space that the result lies in, ``(heads, 1)``."""
         return self._spaces()[-1]()
 
@@ -225,11 +232,11 @@ class StereographicTransformer(Encoder):
 
     def forward(
         self,
-        tokens: Tensor,
-        mask: Tensor | None = None,
-        segment: Tensor | None = None,
+        tokens: Float[Tensor, "*B N dim"],
+        mask: Bool[Tensor, "*B N"] | None = None,
+        segment: Int[Tensor, " N"] | None = None,
         count: int | None = None,
-    ) -> Tensor:
+    ) -> Float[Tensor, "*B N heads d"]:
         """Return points ``(..., heads, d)`` of the last block's space; arguments as in ``tangent``."""
         return expmap0(self.tangent(tokens, mask, segment, count), k=self.output_curvature)
 
@@ -244,22 +251,22 @@ class FlatTransformer(Encoder):
         )
 
     @property
-    def curvatures(self) -> Tensor:
+    def curvatures(self) -> Float[Tensor, "layers heads"]:
         """Zeros, ``(layers, heads)``."""
         return next(self.parameters()).new_zeros(len(self.blocks), self.heads)
 
     @property
-    def output_curvature(self) -> Tensor:
+    def output_curvature(self) -> Float[Tensor, "heads 1"]:
         """Zeros, ``(heads, 1)``."""
         return next(self.parameters()).new_zeros(self.heads, 1)
 
     def forward(
         self,
-        tokens: Tensor,
-        mask: Tensor | None = None,
-        segment: Tensor | None = None,
+        tokens: Float[Tensor, "*B N dim"],
+        mask: Bool[Tensor, "*B N"] | None = None,
+        segment: Int[Tensor, " N"] | None = None,
         count: int | None = None,
-    ) -> Tensor:
+    ) -> Float[Tensor, "*B N heads d"]:
         """Return vectors ``(..., heads, d)``; in flat space a tangent vector is its point."""
         return self.tangent(tokens, mask, segment, count)
 

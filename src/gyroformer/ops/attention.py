@@ -9,6 +9,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 KINDS = ("softmax", "linear")
@@ -16,7 +17,14 @@ KINDS = ("softmax", "linear")
 SCORE_ERROR = 0.1
 
 
-def attend(query: Tensor, key: Tensor, lifted: Tensor, *, kind: str, mask: Tensor | None = None) -> Tensor:
+def attend(
+    query: Float[Tensor, "B H N d"],
+    key: Float[Tensor, "B H N d"],
+    lifted: Float[Tensor, "B H N v"],
+    *,
+    kind: str,
+    mask: Bool[Tensor, "B N"] | None = None,
+) -> Float[Tensor, "B H N v"]:
     """Return weighted sums of lifted values ``(B, H, N, d + 1)``.
 
     Args:
@@ -79,8 +87,12 @@ def linear_attention(query: Tensor, key: Tensor, lifted: Tensor, mask: Tensor | 
 
 
 def ragged_linear_attention(
-    query: Tensor, key: Tensor, lifted: Tensor, segment: Tensor, count: int
-) -> Tensor:
+    query: Float[Tensor, "H T d"],
+    key: Float[Tensor, "H T d"],
+    lifted: Float[Tensor, "H T v"],
+    segment: Int[Tensor, " T"],
+    count: int,
+) -> Float[Tensor, "H T v"]:
     """Return linear attention within each of ``count`` sequences of one long row of tokens, without padding.
 
     Args:

@@ -1,5 +1,6 @@
 """The two curved steps of a block, on tangent vectors: attention and sum. C++ where it can be, torch elsewhere."""
 
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gyroformer.ops.attention import attend, ragged_linear_attention
@@ -8,14 +9,14 @@ from gyroformer.ops.native import fused
 
 
 def tangent_attention(
-    qkv: Tensor,
-    k: Tensor,
+    qkv: Float[Tensor, "B N 3 H d"],
+    k: Float[Tensor, " H"],
     *,
     kind: str,
-    mask: Tensor | None = None,
-    segment: Tensor | None = None,
+    mask: Bool[Tensor, "B N"] | None = None,
+    segment: Int[Tensor, " N"] | None = None,
     count: int | None = None,
-) -> Tensor:
+) -> Float[Tensor, "B N H d"]:
     """Return attention between points, all as tangent vectors: ``(B, N, 3, H, d)`` to ``(B, N, H, d)``.
 
     Args:
@@ -41,7 +42,9 @@ def tangent_attention(
     return unlift(ambient, curvature).transpose(1, 2)
 
 
-def tangent_sum(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
+def tangent_sum(
+    p: Float[Tensor, "*B H d"], x: Float[Tensor, "*B H d"], k: Float[Tensor, " H"]
+) -> Float[Tensor, "*B H d"]:
     """Return the Möbius sum p ⊕ x of points given and returned as tangent vectors ``(..., H, d)``; ``k (H,)``."""
     if fused.usable(p, x, k):
         return fused.gyro_sum(p, x, k)

@@ -14,6 +14,7 @@ Shapes: vectors ``(..., d)``; scalars and the curvature ``k`` broadcast to ``(..
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from gyroformer.geometry.trig import arsin_ratio, artan_ratio, sin_ratio_and_cos
@@ -38,7 +39,9 @@ def at_least_float32(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
-def sine_cosine(u: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+def sine_cosine(
+    u: Float[Tensor, "*B d"], k: Float[Tensor, "*#B 1"]
+) -> tuple[Float[Tensor, "*B d"], Float[Tensor, "*B 1"]]:
     r"""Return (P, C): the half-angle sine vector ``(..., d)`` and cosine ``(..., 1)`` of tangent vectors.
 
     For k < 0 the length √|k||u| is limited to :data:`REACH`; the direction always passes.
@@ -52,7 +55,7 @@ def sine_cosine(u: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     return u * (ratio * shrink), cosine
 
 
-def lift(sine: Tensor, cosine: Tensor) -> Tensor:
+def lift(sine: Float[Tensor, "*B d"], cosine: Float[Tensor, "*B 1"]) -> Float[Tensor, "*B d+1"]:
     r"""Return the ambient points :math:`[\lambda x,\ \lambda - 1]`, ``(..., d + 1)``, from (P, C)."""
     return torch.cat((2 * cosine * sine, 2 * cosine * cosine - 1), dim=-1)
 

@@ -23,14 +23,14 @@ def nearest_nodes(positions: Positions, rows: Tensor, count: int) -> tuple[Tenso
     Returns:
         Node numbers and squared distances, both ``(R, count)``; ``count`` is at most the number of other nodes.
     """
-    count = min(count, len(positions) - 1)
+    count, rows = min(count, len(positions) - 1), rows.to(positions.device)
     found = []
     for block in row_blocks(rows, len(positions)):
         squared = positions.squared_dist_rows(block)
-        squared[torch.arange(block.numel()), block] = torch.inf
+        squared[torch.arange(block.numel(), device=block.device), block] = torch.inf
         found.append(smallest(squared, count))
     if not found:
-        return rows.new_empty(0, count), torch.empty(0, count)
+        return rows.new_empty(0, count), torch.empty(0, count, device=rows.device)
     values, columns = (torch.cat(part) for part in zip(*found, strict=True))
     return columns, values
 
@@ -48,15 +48,16 @@ def nearest_pairs(positions: Positions, joined: Csr, count: int) -> tuple[Tensor
     Returns:
         Pairs ``(2, M)`` and squared distances ``(M,)``.
     """
-    nodes = len(positions)
-    indptr, indices = (torch.from_numpy(part).long() for part in (joined.indptr, joined.indices))
-    best = torch.empty(0)
-    places = torch.empty(0, dtype=torch.int64)
-    for block in row_blocks(torch.arange(nodes), nodes):
+    everyone = torch.arange(len(positions), device=positions.device)
+    nodes = everyone.numel()
+    indptr, indices = (torch.from_numpy(part).to(everyone) for part in (joined.indptr, joined.indices))
+    best = torch.empty(0, device=positions.device)
+    places = everyone[:0]
+    for block in row_blocks(everyone, nodes):
         squared = positions.squared_dist_rows(block)
-        squared[torch.arange(nodes) <= block.unsqueeze(1)] = torch.inf
+        squared[everyone <= block.unsqueeze(1)] = torch.inf
         degree = indptr[block + 1] - indptr[block]
-        row = torch.repeat_interleave(torch.arange(block.numel()), degree)
+        row = torch.repeat_interleave(block - block[0], degree)
         squared[row, indices[indptr[block[0]] : indptr[block[-1] + 1]]] = torch.inf
         values, at = smallest(squared.reshape(1, -1), min(count, squared.numel()))
         # earlier pairs stand first: a stable choice keeps the order among equals

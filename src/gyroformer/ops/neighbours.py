@@ -49,13 +49,14 @@ class Neighbours:
     def of(cls, edge_index: Tensor | NDArray[Any], num_nodes: int) -> "Neighbours":
         """Return the neighbours in the simple undirected graph behind ``edge_index`` ``(2, E)``.
 
-        Directions, repetitions and self-loops are dropped.
+        Directions, repetitions and self-loops are dropped. The result is on the device of ``edge_index``.
         """
         adjacency = simple_adjacency(edge_index, num_nodes)
-        return cls(
+        found = cls(
             torch.from_numpy(adjacency.indptr).to(torch.int64),
             torch.from_numpy(adjacency.indices).to(torch.int64),
         )
+        return found.to(edge_index.device) if isinstance(edge_index, Tensor) else found
 
     @property
     def num_nodes(self) -> int:

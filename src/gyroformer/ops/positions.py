@@ -5,9 +5,10 @@ sum over all pairs that the reconstruction loss needs.
 """
 
 import dataclasses as dc
-from typing import Protocol, Self
+from typing import Protocol
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from gyroformer.geometry import expmap0
@@ -21,11 +22,16 @@ class Positions(Protocol):
 
     def __len__(self) -> int: ...
 
-    def pair_squared_dist(self, source: Tensor, target: Tensor) -> Tensor:
+    @property
+    def device(self) -> torch.device:
+        """Where the points are stored."""
+        ...
+
+    def pair_squared_dist(self, source: Int[Tensor, " M"], target: Int[Tensor, " M"]) -> Float[Tensor, " M"]:
         """Return the squared distances ``(M,)`` of the pairs ``source[i], target[i]``."""
         ...
 
-    def squared_dist_rows(self, rows: Tensor) -> Tensor:
+    def squared_dist_rows(self, rows: Int[Tensor, " R"]) -> Float[Tensor, "R N"]:
         """Return the squared distances ``(R, N)`` of the nodes ``rows`` to all nodes."""
         ...
 
@@ -59,17 +65,17 @@ class StereographicPositions:
         k: curvatures, ``(heads, 1)``.
     """
 
-    sine: Tensor
-    cosine: Tensor
-    k: Tensor
+    sine: Float[Tensor, "N heads d"]
+    cosine: Float[Tensor, "N heads 1"]
+    k: Float[Tensor, "heads 1"]
 
     @classmethod
-    def from_tangent(cls, u: Tensor, k: Tensor) -> Self:
+    def from_tangent(cls, u: Tensor, k: Tensor) -> "StereographicPositions":
         r"""Return the points :math:`\exp_0(u)`; ``u (N, heads, d)``, ``k (heads, 1)``."""
         return cls(*sine_cosine(u, k), k)
 
     @classmethod
-    def from_points(cls, x: Tensor, k: Tensor) -> Self:
+    def from_points(cls, x: Tensor, k: Tensor) -> "StereographicPositions":
         """Return points given by their stereographic coordinates ``x (N, heads, d)``; ``k (heads, 1)``."""
         # 1 + k|x|² is positive inside the ball; a point on its edge by rounding counts as just inside
         inside = (1 + k * (x * x).sum(-1, keepdim=True)).clamp(min=torch.finfo(x.dtype).eps)
@@ -77,7 +83,7 @@ class StereographicPositions:
         return cls(x * cosine, cosine, k)
 
     @classmethod
-    def flat(cls, h: Tensor) -> Self:
+    def flat(cls, h: Tensor) -> "StereographicPositions":
         """Return the vectors ``h (N, d)`` of a Euclidean space, whose distances are :math:`|h_i - h_j|`."""
         # a stereographic space at k = 0 measures twice the Euclidean distance
         sine = 0.5 * h.unsqueeze(1)
@@ -86,11 +92,16 @@ class StereographicPositions:
     def __len__(self) -> int:
         return self.sine.size(0)
 
-    def pair_squared_dist(self, source: Tensor, target: Tensor) -> Tensor:
+    @property
+    def device(self) -> torch.device:
+        """Where the points are stored."""
+        return self.sine.device
+
+    def pair_squared_dist(self, source: Int[Tensor, " M"], target: Int[Tensor, " M"]) -> Float[Tensor, " M"]:
         """Return the squared distances ``(M,)`` of the pairs ``source[i], target[i]``."""
         return pair_squared_dist(self.sine, self.cosine, self.k, source, target)
 
-    def squared_dist_rows(self, rows: Tensor) -> Tensor:
+    def squared_dist_rows(self, rows: Int[Tensor, " R"]) -> Float[Tensor, "R N"]:
         """Return the squared distances ``(R, N)`` of the nodes ``rows`` to all nodes."""
         return squared_dist_rows(self.sine, self.cosine, self.k, rows)
 

@@ -41,6 +41,11 @@ class PseudoHyperboloidPositions:
     def __len__(self) -> int:
         return self.x.size(0)
 
+    @property
+    def device(self) -> torch.device:
+        """Where the points are stored."""
+        return self.x.device
+
     def pair_squared_dist(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the squared distances ``(M,)`` of the pairs ``source[i], target[i]``."""
         return quadric.squared_dist(self.x[source], self.x[target], beta=inverse(self.k), time=self.time)

@@ -90,7 +90,7 @@ class Reconstruction(Task):
 
         nodes, device = int(data.num_nodes or 0), data.edge_index.device
         self.data, self.squared, self.negatives = data, squared, negatives
-        self.neighbours = Neighbours.of(data.edge_index, nodes).to(device)
+        self.neighbours = Neighbours.of(data.edge_index, nodes)
         self.degree = self.neighbours.degree
         if not bool(self.degree.any()):
             raise DataError("the graph has no edge: there is nothing to reconstruct")
