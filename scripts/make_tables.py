@@ -1,9 +1,9 @@
-"""Rewrite the tables of the README and the pages of docs/ from the files in results/.
+"""Rewrite the tables of the README and the pages of docs/ from the files in results/ and from the declared options.
 
 python scripts/make_tables.py [--check]
 
-A table stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``. ``--check`` changes nothing and
-fails if a page differs from what the results give.
+A table, or several with their headings, stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``. ``--check``
+changes nothing and fails if a page differs from what the results and the options give.
 """
 
 import argparse
@@ -11,10 +11,21 @@ import csv
 import json
 import re
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from gyroformer.cli.job_flags import RunOptions
 from gyroformer.jobs.seeds import interval
 from gyroformer.models import MODELS
+from gyroformer.options import Option, options_of
+from gyroformer.options.check import described
+from gyroformer.options.constructor import shown
+from gyroformer.options.features import FeatureOptions
+from gyroformer.options.layers import CurvatureOptions
+from gyroformer.options.models import NetworkOptions, TokenOptions
+from gyroformer.options.training import TrainOptions
+from gyroformer.settings import GraphOptions, JobSettings
+from gyroformer.tasks import TASKS
 from gyroformer.testing.exactness import Cell, read_csv
 from gyroformer.testing.regimes import REGIMES
 
@@ -26,6 +37,7 @@ PAGES = (
     "docs/tasks.md",
     "docs/models.md",
     "docs/predict.md",
+    "docs/options.md",
 )
 
 
@@ -64,7 +76,7 @@ def summary() -> str:
 
 
 def exactness() -> str:
-    """Return the page's table: largest errors by radius regime and format."""
+    """Return the page's table: largest errors by radius regime and dtype."""
     rows = []
     for regime in REGIMES:
         row = [regime]
@@ -78,7 +90,7 @@ def exactness() -> str:
 
 
 def cost() -> str:
-    """Return the page's table: what the wide format costs."""
+    """Return the page's table: what the wide dtype costs."""
     with (ROOT / "results" / "geometry_seconds.csv").open(newline="", encoding="utf-8") as file:
         found = list(csv.DictReader(file))
     rows = []
@@ -129,16 +141,16 @@ def runs(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def spread(some: list[dict[str, str]], figure: str) -> str:
-    """Return a figure's mean over runs with half its 95 % interval."""
-    values = [float(row[figure]) for row in some]
+def spread(some: list[dict[str, str]], metric: str) -> str:
+    """Return a metric's mean over runs with half its 95 % interval."""
+    values = [float(row[metric]) for row in some]
     if not values:
         return "–"
     mean, half = interval(values)
     return f"{mean:.2f}" + ("" if half is None else f" ± {half:.2f}")
 
 
-def compared(task: str, file: str, figure: str) -> str:
+def compared(task: str, file: str, metric: str) -> str:
     """Return the table of FPS-T and its flat twin on the paper's graphs, with what the paper prints."""
     found, rows = runs(file), []
     for graph, paper in PAPER[task].items():
@@ -151,7 +163,7 @@ def compared(task: str, file: str, figure: str) -> str:
         curved = ", ".join(sorted({row["curvatures"].strip("[]") for row in sides[0][:1]}))
         row = [graph, str(max(len(side) for side in sides))]
         row += [split.split()[0]] if task == "classify" else [curved]
-        rows.append([*row, *(spread(side, figure) for side in sides), *(f"{value:.2f}" for value in paper)])
+        rows.append([*row, *(spread(side, metric) for side in sides), *(f"{value:.2f}" for value in paper)])
     third = "split" if task == "classify" else "curvatures, first seed"
     return markdown(["graph", "runs", third, "FPS-T", "TokenGT", "paper: FPS-T", "TokenGT"], rows)
 
@@ -179,13 +191,13 @@ def link() -> str:
     found, rows = runs("link.csv"), []
     for graph in dict.fromkeys(row["graph"] for row in found):
         some = [row for row in found if row["graph"] == graph]
-        figures = [spread(some, figure) for figure in ("test_auc", "test_ap", "val_auc")]
-        rows.append([graph, some[0]["recipe"], str(len(some)), *figures])
+        metrics = [spread(some, metric) for metric in ("test_auc", "test_ap", "val_auc")]
+        rows.append([graph, some[0]["recipe"], str(len(some)), *metrics])
     return markdown(["graph", "recipe", "runs", "test AUC", "test AP", "validation AUC"], rows, text=2)
 
 
 def models() -> str:
-    """Return every model by name, with its figures on Cora and on Web-Edu."""
+    """Return every model by name, with its metrics on Cora and on Web-Edu."""
     cora, web = runs("models_cora.csv"), runs("models_web_edu.csv")
     rows = []
     for name, spec in MODELS.items():
@@ -206,7 +218,71 @@ def pairs() -> str:
     return markdown(head, [[name, *values] for name, values in rows.items()])
 
 
-TABLES = {
+def option_cells(one: Option) -> list[str]:
+    """Return an option as the cells of a row: name, values, default, meaning."""
+    flag = "" if one.flag is None else f" (`--{one.flag.replace('/', '`, `')}`)"
+    values = described(one.hint, one.range).replace("true or false", "yes or no")
+    # a list as it is typed
+    default = json.dumps(one.default) if isinstance(one.default, tuple) else shown(one.default) or "empty"
+    return [f"`{one.name}`{flag}", values, default, one.help]
+
+
+def option_table(some: Iterable[Option]) -> str:
+    """Return a table with a row for each option."""
+    return markdown(["option", "values", "default", "meaning"], [option_cells(one) for one in some], text=4)
+
+
+def graph_options() -> str:
+    """Return the table of the graph's options, with the commands that have a flag for each."""
+    rows = []
+    for one in options_of(GraphOptions):
+        having = [f"`{name}`" for name, task in TASKS.items() if one.name in task.graph_flags]
+        rows.append([*option_cells(one), "the argument GRAPH" if one.name == "source" else ", ".join(having)])
+    return markdown(["option", "values", "default", "meaning", "flag of"], rows, text=5)
+
+
+def transformer_options() -> str:
+    """Return the tables of FPS-T's options: encoder, tokens, curvature."""
+    groups: dict[str, list[Option]] = {"encoder": [], "tokens": [], "curvature": []}
+    names = {
+        "tokens": {one.name for one in options_of(TokenOptions)},
+        "curvature": {one.name for one in options_of(CurvatureOptions)},
+    }
+    for one in MODELS["fpst"].choices():
+        groups[next((group for group, known in names.items() if one.name in known), "encoder")].append(one)
+    return "\n\n".join(f"### {group}\n\n{option_table(some)}" for group, some in groups.items())
+
+
+def network_options() -> str:
+    """Return the tables of the networks' options: those that all share, then what each has or changes."""
+    shared = list(options_of(NetworkOptions))
+    parts = []
+    for name, spec in MODELS.items():
+        if not issubclass(spec.options, NetworkOptions):
+            continue
+        own = [one for one in spec.choices() if one not in shared]
+        about = (
+            f"{spec.about[0].upper()}{spec.about[1:]}. Dropout with classes: {spec.options.usual_dropout:g}."
+        )
+        parts.append(f"### {name}\n\n{about}" + (f"\n\n{option_table(own)}" if own else ""))
+    common = [one for one in MODELS["mlp"].choices() if one in shared]
+    return "\n\n".join([option_table(common), *parts])
+
+
+def objective_options() -> str:
+    """Return the tables of the tasks' objectives."""
+    return "\n\n".join(
+        f"### {name}\n\n{option_table(options_of(task.Objective))}" for name, task in TASKS.items()
+    )
+
+
+def run_options() -> str:
+    """Return the table of the options of a run."""
+    own = [one for one in options_of(JobSettings) if one.name in ("seed", "device", "dtype")]
+    return option_table([*own, *options_of(RunOptions)])
+
+
+TABLES: dict[str, Callable[[], str]] = {
     "summary": summary,
     "exactness": exactness,
     "cost": cost,
@@ -217,6 +293,13 @@ TABLES = {
     "link": link,
     "models": models,
     "pairs": pairs,
+    "graph_options": graph_options,
+    "transformer_options": transformer_options,
+    "network_options": network_options,
+    "feature_options": lambda: option_table(options_of(FeatureOptions)),
+    "training_options": lambda: option_table(options_of(TrainOptions)),
+    "objective_options": objective_options,
+    "run_options": run_options,
 }
 
 
@@ -240,7 +323,9 @@ def main() -> None:
     for page in PAGES:
         old, new = (ROOT / page).read_text(encoding="utf-8"), filled(page)
         if check and old != new:
-            sys.exit(f"{page}: a table is not what results/ gives; run python scripts/make_tables.py")
+            sys.exit(
+                f"{page}: a table is not what results/ or the options give; run python scripts/make_tables.py"
+            )
         if not check:
             (ROOT / page).write_text(new, encoding="utf-8")
 

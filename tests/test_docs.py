@@ -9,9 +9,15 @@ import warnings
 from pathlib import Path
 
 import pytest
+import typer
 
 import gyroformer
-from gyroformer.cli.app import COMMANDS
+from gyroformer.cli.app import COMMANDS, app
+from gyroformer.cli.job_flags import job_flags
+from gyroformer.models import MODELS
+from gyroformer.options import options_of
+from gyroformer.settings import GraphOptions
+from gyroformer.tasks import TASKS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -127,6 +133,61 @@ def test_tables_are_what_the_results_give():
         [sys.executable, "scripts/make_tables.py", "--check"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_options_page_names_every_option():
+    rows = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `(\w+)`", rows, flags=re.M))
+    flags = {
+        flag.option.name
+        for task in TASKS
+        for model in MODELS
+        for flag in job_flags(task, model)
+        if not flag.hidden
+    }
+    assert named == flags | {one.name for one in options_of(GraphOptions)}
+
+
+def code_of(page):
+    """Return the code of a page that is ours: blocks and inline code, without the lines of other programs."""
+    text = page.read_text(encoding="utf-8")
+    found = re.findall(r"```.*?^```|`[^`\n]+`", text, flags=re.M | re.S)
+    lines = [line.strip("$` ") for code in found for line in code.splitlines()]
+    return "\n".join(line for line in lines if not re.match(r"python |pip |git |make ", line))
+
+
+#: flags of the project's scripts that pages name by themselves
+OF_SCRIPTS = {"--nodes", "--record"}
+
+
+def every_flag():
+    """Return the flags of all commands, those of every model and task among them."""
+    jobs = [flag for task in TASKS for model in MODELS for flag in job_flags(task, model)]
+    others = [one for command in typer.main.get_command(app).commands.values() for one in command.params]
+    return {word for flag in jobs for word in flag.words.split("/")} | {
+        word for one in others for word in (*one.opts, *one.secondary_opts)
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_flags_in_the_docs_exist(page):
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z](?!-…)", code_of(page)))
+    assert not named - every_flag() - OF_SCRIPTS - {"--help", "--version"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_in_the_docs_exist(page):
+    for path in re.findall(r"\b(?:src|tests|scripts|results|docs)/[\w./]*\w", code_of(page)):
+        if "NAME" not in path and "TASK" not in path:
+            assert (ROOT / path).exists(), f"{page.name} names {path}"
+
+
+def test_contributing_lists_the_layers_in_order():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.split("## The layers")[1].split("## ")[0]
+    source = (ROOT / "tests" / "test_architecture.py").read_text(encoding="utf-8")
+    layers = re.findall(r'"(\w+)"', source.split("LAYERS = [")[1].split("\n]")[0])
+    assert re.findall(r"^\| `(\w+)`", table, flags=re.M) == layers
 
 
 def test_a_picture_can_be_drawn(tmp_path):
