@@ -56,7 +56,7 @@ def test_a_graph_is_shown_from_the_run_itself(tmp_path):
     (tmp_path / "run" / "graph.npz").unlink()
     gone = graph_of(open_run(tmp_path / "run", verify=False))
     assert gone.edges is None
-    assert "could not be read again" in gone.missing
+    assert "is not to be had" in gone.missing
     assert "edges.csv" in gone.missing
 
 

@@ -9,8 +9,8 @@ from toy_training import SETTINGS, train
 
 from gyroformer.errors import CorruptFileError, DataError
 from gyroformer.runs.checkpoint import Best, Checkpoint, CheckpointFolder
-from gyroformer.train import TrainOptions, fit
 from gyroformer.runs.folder import RunFolder
+from gyroformer.train import TrainOptions, fit
 
 
 def checkpoint(epoch, **changes):

@@ -1,4 +1,3 @@
-import errno
 import json
 import os
 import shutil
@@ -10,11 +9,10 @@ from toy_training import NODES, DecodingTask, ToyTask, toy_model, train
 
 import gyroformer as gf
 from gyroformer.errors import CorruptFileError, DataError, UsageError
-from gyroformer.runs.folder import first_difference
-from gyroformer.train import TrainOptions, fit
-from gyroformer.runs.folder import RunFolder
-from gyroformer.runs.read import open_run
 from gyroformer.runs.files import verify_run
+from gyroformer.runs.folder import RunFolder, first_difference
+from gyroformer.runs.read import open_run
+from gyroformer.train import TrainOptions, fit
 
 JOB = {"task": "embed", "train": {"lr": 0.1, "epochs": 3}, "seed": 7}
 

@@ -8,8 +8,8 @@ from gyroformer.errors import CorruptFileError, DataError
 from gyroformer.estimators.inputs import graph_of
 from gyroformer.estimators.node_split import given_split
 from gyroformer.graphs.build import graph_from_edges
-from gyroformer.settings import GraphOptions
 from gyroformer.runs.graph import GRAPH, changed_parts, graph_checksums, read_graph, write_graph
+from gyroformer.settings import GraphOptions
 
 
 def test_a_graph_comes_back_as_it_was(tmp_path):
@@ -44,7 +44,9 @@ def test_features_that_were_not_used_are_kept_as_a_checksum_only(tmp_path):
     assert found.checksums["features"] == graph_checksums(data)["features"]
 
 
-@pytest.mark.parametrize("change, part", [("ids", "nodes"), ("edges", "edges"), ("x", "features"), ("y", "labels")])
+@pytest.mark.parametrize(
+    "change, part", [("ids", "nodes"), ("edges", "edges"), ("x", "features"), ("y", "labels")]
+)
 def test_what_changed_is_named(change, part):
     before, now = graph_of(labelled_graph()), graph_of(labelled_graph())
     assert changed_parts(graph_checksums(before), graph_checksums(now)) == []

@@ -7,9 +7,10 @@ what is not typed is not given, so that a recipe's value stands (and a typed 0 o
 import dataclasses as dc
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_args
+from types import UnionType
+from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
@@ -30,7 +31,7 @@ MAX_THREADS = 1024
 
 
 class RunOptions(Options):
-    """How a command that trains is run; none of it changes a result."""
+    """How a command that trains is run."""
 
     recipe: str | None = option(
         "named settings to start from: default, paper, or a data set's; none for the usual ones", default=None
@@ -110,8 +111,10 @@ class Flag:
 def _metavar(one: Option) -> str:
     choices = choices_of(one.hint)
     numbers = {int: "INTEGER", float: "FLOAT"}
-    kinds = [numbers[kind] for kind in (one.hint, *get_args(one.hint)) if kind in (int, float)]
-    return "|".join([*choices, *kinds]) or "TEXT"
+    hints = get_args(one.hint) if isinstance(one.hint, UnionType) else (one.hint,)
+    kinds = [numbers[kind] for kind in hints if kind in numbers]
+    lists = ["LIST"] if any(get_origin(kind) is Sequence for kind in hints) else []
+    return "|".join([*choices, *kinds, *lists]) or "TEXT"
 
 
 def job_flags(task: str, model: str = "fpst", recipe: str | None = None, graph: str = "") -> list[Flag]:

@@ -14,6 +14,7 @@ from torch import Tensor
 from gyroformer.errors import DataError, UsageError
 from gyroformer.jobs.restore import Restored
 from gyroformer.ops.nearest import nearest_nodes, nearest_pairs
+from gyroformer.tasks import TASKS
 from gyroformer.tasks.decoders import plain_distance
 
 #: what is answered when nothing is asked: so many nearest nodes, and so many new edges
@@ -96,11 +97,11 @@ def _pairs(run: Restored, name: str, pairs: Tensor, squared: Tensor) -> Answer:
 def usual_answer(run: Restored, nodes: Tensor) -> Answer:
     """Return what a run of its task is for: labels, new edges or nearest nodes."""
     answers: dict[str, Callable[[], Answer]] = {
-        "classify": lambda: labels(run, nodes),
-        "link": lambda: new_edges(run, FEW_EDGES),
-        "embed": lambda: nearest(run, nodes, FEW_NEAREST),
+        "labels": lambda: labels(run, nodes),
+        "new_edges": lambda: new_edges(run, FEW_EDGES),
+        "nearest": lambda: nearest(run, nodes, FEW_NEAREST),
     }
-    return answers[run.job.task]()
+    return answers[TASKS[run.job.task].answer]()
 
 
 def read_pairs(path: Path) -> list[tuple[str, str]]:

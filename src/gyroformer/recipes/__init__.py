@@ -13,6 +13,8 @@ from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.models import get_model
 
 ROOT = Path(__file__).parent
+#: names that every task knows: without a file they stand for the declared defaults
+USUAL = ("default", "networks")
 
 
 def recipe_names(task: str) -> list[str]:
@@ -34,6 +36,8 @@ def read_recipe(task: str, name: str) -> dict[str, Any]:
     """Return the tables of the recipe ``name`` for ``task``."""
     known = recipe_names(task)
     if name not in known:
+        if name in USUAL:
+            return {}
         near = did_you_mean(name, known)
         raise UsageError(f"no recipe for {task} is called {name!r}{near} (known: {', '.join(known)})")
     return tomllib.loads((ROOT / task / f"{name}.toml").read_text(encoding="utf-8"))

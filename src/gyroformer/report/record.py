@@ -124,7 +124,7 @@ def graph_of(run: Run) -> RunGraph:
     try:
         data = run.graph
     except (DataError, UsageError) as error:
-        return RunGraph(missing=f"The graph could not be read again: {error}.")
+        return RunGraph(missing=f"The graph is not to be had: {error}.")
     nodes = len(run.ids)
     adjacency = simple_adjacency(data.edge_index, nodes)
     source = np.repeat(np.arange(nodes), np.diff(adjacency.indptr))

@@ -53,7 +53,9 @@ def write_finished(
     write_model(model, path, more={"job": dict(job), "started": started}, task=task)
     try:
         write_durably(path / EMBEDDINGS, arrays)
-        checksums = {name: sha256_of(path / name) for name in CHECKED if (path / name).exists() and name != RESULTS}
+        checksums = {
+            name: sha256_of(path / name) for name in CHECKED if (path / name).exists() and name != RESULTS
+        }
         checksums[RESULTS] = hashlib.sha256(text).hexdigest()
         manifest = _manifest(model, seconds=seconds, compiled=compiled, seed=job.get("seed"), started=started)
         manifest["files"] = checksums

@@ -173,9 +173,7 @@ class Run:
 
 def load_graph(options: GraphOptions) -> "Data":
     """Return the graph that the settings name."""
-    return load(
-        options.source, directed=options.directed, features=options.features, labels=options.labels
-    )
+    return load(options.source, directed=options.directed, features=options.features, labels=options.labels)
 
 
 def coordinate_names(heads: int, width: int) -> list[str]:

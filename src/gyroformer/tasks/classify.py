@@ -53,6 +53,7 @@ class NodeClassification(Task):
     Example: gyroformer classify cora --seeds 10
     """
     graph_flags = ("features", "labels", "directed")
+    answer = "labels"
     Objective = ClassifyObjective
     shown = ("test_f1", "val_f1")
 

@@ -74,6 +74,7 @@ class LinkPrediction(Task):
 
     name = "link"
     title = "link prediction"
+    answer = "new_edges"
     help = """Predict links: hold out edges, train on the others, print how well the held-out ones are found.
 
     AUC, average precision and Hits@K are in percent, against as many pairs that are no edge of the graph.

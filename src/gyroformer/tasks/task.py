@@ -3,11 +3,12 @@
 A task says what a model is trained for. Its file holds, from top to bottom: its options (:attr:`Task.Objective`), what
 it makes of a graph (:meth:`Task.from_graph`), the loss, the evaluation and the order of states that training needs, and
 the results that are reported. The command line, recipes, run folders, reports and estimators know it through this class
-only; its command and flags are derived from ``name``, ``about`` and ``Objective``.
+only; its command and flags are derived from ``name``, ``help`` and ``Objective``. Recipes (``recipes/NAME/*.toml``) are
+welcome, and not needed.
 
 A job runs in this order::
 
-    task = Embed.from_graph(graph, objective, ready, seed=0)   # the graph as it was read
+    task = Reconstruction.from_graph(graph, objective, ready, seed=0)   # the graph as it was read
     model = ...                                                # built for task.data and task.classes
     for epoch in ...:
         task.loss(model).backward()                            # in training mode, once an epoch
@@ -50,6 +51,8 @@ class Task(ABC):
     graph_flags: ClassVar[tuple[str, ...]] = ("features",)
     #: its options
     Objective: ClassVar[type[Options]]
+    #: what ``gyroformer predict`` answers when nothing is asked: ``"nearest"``, ``"labels"`` or ``"new_edges"``
+    answer: ClassVar[str] = "nearest"
     #: keys of the results that are printed, the one that counts first
     shown: ClassVar[tuple[str, ...]]
 
