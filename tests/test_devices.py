@@ -31,7 +31,7 @@ from gyroformer.options.features import FeatureOptions
 from gyroformer.settings import make_job
 from gyroformer.tasks import TASKS
 from gyroformer.testing.samples import OPERATIONS, operation, sample_arguments
-from gyroformer.train.learner import Learner
+from gyroformer.train.learner import Learner, load_random_state, random_state
 from gyroformer.train.loop import fit
 
 #: what a graph without a split of its own needs
@@ -216,6 +216,17 @@ def test_a_learner_goes_back_to_its_state(task):
             learner.load_state(kept)
             step(task_, model, learner)
             assert all(torch.equal(real(t), real(after[name])) for name, t in learner.state().items())
+
+
+def test_a_state_holds_the_random_numbers_of_every_gpu(monkeypatch):
+    states = [torch.tensor([1], dtype=torch.uint8), torch.tensor([2], dtype=torch.uint8)]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: states)
+    found = []
+    monkeypatch.setattr(torch.cuda, "set_rng_state_all", found.extend)
+    load_random_state(random_state())
+    assert found == states
 
 
 @pytest.mark.parametrize("task", TASKS)
