@@ -15,6 +15,7 @@ from torch_geometric.data import Batch
 import gyroformer
 from gyroformer.data.splits import make_split
 from gyroformer.estimators import GraphEmbedder, LinkPredictor, NodeClassifier
+from gyroformer.geometry import ProductSpace, Stereographic
 from gyroformer.graphs.adjacency import simple_adjacency
 from gyroformer.graphs.features import prepared_features
 from gyroformer.graphs.non_edges import NonEdges
@@ -29,7 +30,8 @@ from gyroformer.ops.positions import StereographicPositions
 from gyroformer.options.features import FeatureOptions
 from gyroformer.settings import make_job
 from gyroformer.tasks import TASKS
-from gyroformer.train.learner import Learner
+from gyroformer.testing.samples import OPERATIONS, operation, sample_arguments
+from gyroformer.train.learner import Learner, load_random_state, random_state
 from gyroformer.train.loop import fit
 
 #: what a graph without a split of its own needs
@@ -117,9 +119,13 @@ def test_a_step_and_the_results(task, model):
     close(found, expected)
 
 
+#: options that change numbers and not the code that runs
+PLAIN = ("activation", "learn_curvature", "identifier_norm")
+
+
 def variants(name):
     """Yield one option each that is not the default, of those that decide which code runs."""
-    choices = {one.name: one for one in get_model(name).choices() if one.name != "activation"}
+    choices = {one.name: one for one in get_model(name).choices() if one.name not in PLAIN}
     for one in choices.values():
         if isinstance(one.default, bool):
             yield {one.name: not one.default}
@@ -151,13 +157,10 @@ def test_every_option_on_one_graph_and_on_a_batch(name, options):
 
     def run(device):
         torch.manual_seed(0)
-        model = get_model(name).make(3, classes=3, **options).to(device)
-        results = []
-        for data in (graphs[0], Batch.from_data_list(graphs)):
-            moved = data.to(device)
-            result = model(model.prepare(moved) if data is graphs[0] else moved)
-            result.square().sum().backward()
-            results.append(result)
+        model = get_model(name).make(3, classes=3, **{"layers": 1, **options}).to(device)
+        one, batch = graphs[0].clone().to(device), Batch.from_data_list(graphs).to(device)
+        results = [model(model.prepare(one)), model(batch)]
+        sum(result.square().sum() for result in results).backward()
         return [*results, *(p.grad for p in model.parameters() if p.grad is not None)]
 
     expected, found = on_both(run)
@@ -203,15 +206,27 @@ def test_the_kernels_and_the_device_agree():
 @pytest.mark.parametrize("task", TASKS)
 def test_a_learner_goes_back_to_its_state(task):
     with stand_in() as device:
-        task_, model, learner = planned(job_of(task, "fpst", device=device, objective={}))
+        task_, model, learner = planned(job_of(task, "fpst", device=device))
         step(task_, model, learner)
         state = learner.state()
-        expected = step(task_, model, learner), step(task_, model, learner)
-        learner.load_state(state)
-        assert [one.tolist() for one in expected] == [step(task_, model, learner).tolist() for _ in range(2)]
-        # as it comes from a file
-        learner.load_state({name: tensor.cpu() for name, tensor in state.items()})
-        assert [one.tolist() for one in expected] == [step(task_, model, learner).tolist() for _ in range(2)]
+        step(task_, model, learner)
+        after = learner.state()
+        # as it was kept, and as it comes from a file
+        for kept in (state, {name: tensor.cpu() for name, tensor in state.items()}):
+            learner.load_state(kept)
+            step(task_, model, learner)
+            assert all(torch.equal(real(t), real(after[name])) for name, t in learner.state().items())
+
+
+def test_a_state_holds_the_random_numbers_of_every_gpu(monkeypatch):
+    states = [torch.tensor([1], dtype=torch.uint8), torch.tensor([2], dtype=torch.uint8)]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: states)
+    found = []
+    monkeypatch.setattr(torch.cuda, "set_rng_state_all", found.extend)
+    load_random_state(random_state())
+    assert found == states
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -284,7 +299,8 @@ def test_a_public_split_of_a_graph_on_the_device():
     for number, part in enumerate(("train", "val", "test")):
         data[f"{part}_mask"] = torch.arange(12) % 3 == number
     with stand_in() as device:
-        assert make_split(data.to(device), "public").sha256 == make_split(data, "public").sha256
+        moved = data.clone().to(device)
+        assert make_split(moved, "public").sha256 == make_split(data, "public").sha256
 
 
 def named(data):
@@ -388,12 +404,12 @@ def test_non_edges_of_a_graph_stay_with_it():
     assert real(found).tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("mixing", ["none", "power", "ppr", "joined"])
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "mixing, sparse",
+    [("none", False), *((mixing, s) for mixing in ("power", "ppr", "joined") for s in (0, 1))],
+)
 def test_features_are_prepared_where_they_are(mixing, sparse):
     data, options = graph(12), FeatureOptions(mixing=mixing, hops=2, entries="raw", size="l2")
-    if sparse and mixing == "none":
-        pytest.skip("sparse features are mixed or made dense before")
 
     def run(device):
         x = data.x.to(device)
@@ -401,6 +417,58 @@ def test_features_are_prepared_where_they_are(mixing, sparse):
 
     expected, found = on_both(run)
     assert isinstance(found, StandIn)
+    close(found, expected)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_of_the_geometry(name):
+    drawn = sample_arguments(
+        name, k=-1.0, generator=torch.Generator().manual_seed(0), dtype=torch.float32, count=3
+    )
+
+    def run(device):
+        arguments = [argument.to(device) for argument in drawn]
+        # a number, a CPU tensor without dimensions, and a parameter
+        curvatures = (-1.0, torch.tensor(-1.0), torch.tensor(-1.0, device=device, requires_grad=True))
+        return [operation(name)(*arguments, k=k) for k in curvatures]
+
+    expected, found = on_both(run)
+    assert all(isinstance(one, StandIn) for one in found)
+    close(found, expected)
+
+
+@pytest.mark.parametrize("space", [Stereographic(-1.0), ProductSpace([-1.0, 1.0])], ids=["one", "product"])
+def test_a_space_goes_where_the_points_are(space):
+    drawn = torch.rand(3, 5, 2, 3, generator=torch.Generator().manual_seed(0)) / 4
+
+    def run(device):
+        x, y, u = drawn.to(device)
+        t = torch.full((1,), 0.5, device=device)
+        return [
+            *(
+                space.expmap0(u),
+                space.logmap0(x),
+                space.expmap(x, u),
+                space.logmap(x, y),
+                space.mobius_add(x, y),
+            ),
+            *(
+                space.parallel_transport(x, y, u),
+                space.geodesic(t, x, y),
+                space.inner(x, u, u),
+                space.norm(x, u),
+            ),
+            *(
+                space.dist(x, y),
+                space.dist0(x),
+                space.pairwise_dist(x, y),
+                space.midpoint(x),
+                space.project(x),
+            ),
+        ]
+
+    expected, found = on_both(run)
+    assert all(isinstance(one, StandIn) for one in found)
     close(found, expected)
 
 

@@ -38,6 +38,10 @@ class Stereographic:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(k={self.k.detach().flatten().tolist()})"
 
+    def _k(self, x: Tensor) -> Tensor:
+        """Return the curvature where ``x`` is; without dimensions it may stay on the CPU."""
+        return self.k.to(x.device) if self.k.dim() else self.k
+
     def check_vector(self, vector: Tensor, name: str = "vector") -> Tensor:
         """Return ``vector`` if its dtype, shape and values can be used here; raise otherwise."""
         if not isinstance(vector, Tensor):
@@ -70,7 +74,7 @@ class Stereographic:
         self.check_vector(point, name)
         if self.check and not torch.compiler.is_compiling():
             # in the wide dtype: the points' own rounding must not decide
-            rho = (-self.k.double() * point.double().square().sum(-1, keepdim=True)).detach()
+            rho = (-self._k(point).double() * point.double().square().sum(-1, keepdim=True)).detach()
             if bool((rho >= 1).any()):
                 first = (rho >= 1).squeeze(-1).nonzero()
                 where = first[0].tolist() if first.numel() and rho.numel() > 1 else "the only one"
@@ -82,64 +86,64 @@ class Stereographic:
 
     def expmap0(self, u: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.expmap0`."""
-        return maps.expmap0(self.check_vector(u, "u"), k=self.k)
+        return maps.expmap0(self.check_vector(u, "u"), k=self._k(u))
 
     def logmap0(self, y: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.logmap0`."""
-        return maps.logmap0(self.check_point(y, "y"), k=self.k)
+        return maps.logmap0(self.check_point(y, "y"), k=self._k(y))
 
     def expmap(self, x: Tensor, u: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.expmap`."""
-        return maps.expmap(self.check_point(x, "x"), self.check_vector(u, "u"), k=self.k)
+        return maps.expmap(self.check_point(x, "x"), self.check_vector(u, "u"), k=self._k(x))
 
     def logmap(self, x: Tensor, y: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.logmap`."""
-        return maps.logmap(self.check_point(x, "x"), self.check_point(y, "y"), k=self.k)
+        return maps.logmap(self.check_point(x, "x"), self.check_point(y, "y"), k=self._k(x))
 
     def mobius_add(self, x: Tensor, y: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.mobius_add`."""
-        return gyro.mobius_add(self.check_point(x, "x"), self.check_point(y, "y"), k=self.k)
+        return gyro.mobius_add(self.check_point(x, "x"), self.check_point(y, "y"), k=self._k(x))
 
     def parallel_transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.parallel_transport`."""
         ends = self.check_point(x, "x"), self.check_point(y, "y")
-        return maps.parallel_transport(*ends, self.check_vector(v, "v"), k=self.k)
+        return maps.parallel_transport(*ends, self.check_vector(v, "v"), k=self._k(x))
 
     def geodesic(self, t: Tensor, x: Tensor, y: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.geodesic`."""
-        return maps.geodesic(t, self.check_point(x, "x"), self.check_point(y, "y"), k=self.k)
+        return maps.geodesic(t, self.check_point(x, "x"), self.check_point(y, "y"), k=self._k(x))
 
     def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.inner`."""
         return maps.inner(
-            self.check_point(x, "x"), self.check_vector(u, "u"), self.check_vector(v, "v"), k=self.k
+            self.check_point(x, "x"), self.check_vector(u, "u"), self.check_vector(v, "v"), k=self._k(x)
         )
 
     def norm(self, x: Tensor, u: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.norm`."""
-        return maps.norm(self.check_point(x, "x"), self.check_vector(u, "u"), k=self.k)
+        return maps.norm(self.check_point(x, "x"), self.check_vector(u, "u"), k=self._k(x))
 
     def dist(self, x: Tensor, y: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.dist`."""
-        return maps.dist(self.check_point(x, "x"), self.check_point(y, "y"), k=self.k)
+        return maps.dist(self.check_point(x, "x"), self.check_point(y, "y"), k=self._k(x))
 
     def dist0(self, x: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.dist0`."""
-        return maps.dist0(self.check_point(x, "x"), k=self.k)
+        return maps.dist0(self.check_point(x, "x"), k=self._k(x))
 
     def pairwise_dist(self, x: Tensor, y: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.pairwise_dist`."""
-        return distances.pairwise_dist(self.check_point(x, "x"), self.check_point(y, "y"), k=self.k)
+        return distances.pairwise_dist(self.check_point(x, "x"), self.check_point(y, "y"), k=self._k(x))
 
     def midpoint(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
         """Return the midpoint over the dimension before the coordinates (a product: before the factors)."""
         reduced = -1 - max(self.k.dim(), 1)
         points = self.check_point(x, "x")
-        return midpoint.weighted_midpoint(points, weights, k=self.k, reducedim=[reduced])
+        return midpoint.weighted_midpoint(points, weights, k=self._k(x), reducedim=[reduced])
 
     def project(self, x: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.project`."""
-        return charts.project(self.check_vector(x, "x"), k=self.k)
+        return charts.project(self.check_vector(x, "x"), k=self._k(x))
 
 
 class ProductSpace(Stereographic):

@@ -50,7 +50,9 @@ def nearest_pairs(positions: Positions, joined: Csr, count: int) -> tuple[Tensor
     """
     everyone = torch.arange(len(positions), device=positions.device)
     nodes = everyone.numel()
-    indptr, indices = (torch.from_numpy(part).to(everyone) for part in (joined.indptr, joined.indices))
+    indptr, indices = (
+        torch.from_numpy(part).to(everyone.device, torch.int64) for part in (joined.indptr, joined.indices)
+    )
     best = torch.empty(0, device=positions.device)
     found = everyone[:0]
     for block in row_blocks(everyone, nodes):
