@@ -15,10 +15,23 @@ from gyroformer.ops.positions import StereographicPositions
 from gyroformer.options.constructor import options_taken
 from gyroformer.options.models import DECIDED_BY_GRAPH
 
-#: options beside the common ones: curved where the default is flat; small where the graphs are
-OPTIONS = {
-    "fpst": {"identifiers": 4, "curvature": [-0.5, 0.4]},
-    "tokengt": {"identifiers": 4},
+#: further members of a family that must keep the same promises, by a name of their own: model and options
+VARIANTS = {
+    **{name: (name, {}) for name in gf.MODELS},
+    # curved where the default is flat; few identifiers, for the graphs are small
+    "fpst": ("fpst", {"identifiers": 4, "curvature": [-0.5, 0.4]}),
+    "tokengt": ("tokengt", {"identifiers": 4}),
+    "hgcn in the ball": ("hgcn", {"manifold": "poincare", "attention": True}),
+    "hgcn at the centre": ("hgcn", {"aggregation": "centre", "attention": True}),
+    "hgnn learned": ("hgnn", {"learn_curvature": True}),
+    "hat learned": ("hat", {"learn_curvature": True}),
+    "kappa-gcn curved": ("kappa-gcn", {"curvature": [-0.5, 0.4]}),
+    "q-gcn with 8 times": ("q-gcn", {"time_dim": 8}),
+    "hyp-attention to all": (
+        "hyp-attention",
+        {"scope": "all", "weights": "sigmoid", "learn_curvature": True},
+    ),
+    "hypformer with heads": ("hypformer", {"heads": 2, "learn_curvature": True}),
 }
 #: what takes away a model's other sources of vectors, where features are not the only one
 NOTHING_ELSE = {"fpst": {"identifiers": 0}, "tokengt": {"identifiers": 0}}
@@ -28,12 +41,13 @@ FLAT = {"mlp", "gcn", "gat", "sage", "sgc"}
 LINEAR = {"sgc"}
 CLASSES = 4
 
-pytestmark = pytest.mark.parametrize("name", gf.MODELS)
+pytestmark = pytest.mark.parametrize("name", VARIANTS)
 
 
 def model_of(name, in_features=3, **options):
     torch.manual_seed(0)
-    return get_model(name).make(in_features, **OPTIONS.get(name, {}), **options)
+    model, own = VARIANTS[name]
+    return get_model(model).make(in_features, **own | options)
 
 
 def finite(tensor):
@@ -175,11 +189,13 @@ def test_saved_and_loaded_it_gives_the_same_bits(name, classes, dtype, tmp_path)
 def test_the_configuration_makes_the_model_again(name):
     model = model_of(name, classes=CLASSES, dim=8, layers=2)
     again = type(model)(**json.loads(json.dumps(model.config)))
-    assert options_taken(type(model)) is get_model(name).options
+    assert options_taken(type(model)) is get_model(VARIANTS[name][0]).options
     assert again.config == model.config
     shapes = {key: value.shape for key, value in model.state_dict().items()}
     assert {key: value.shape for key, value in again.state_dict().items()} == shapes
-    assert {one.name for one in get_model(name).choices()} | DECIDED_BY_GRAPH == set(model.config)
+    assert {one.name for one in get_model(VARIANTS[name][0]).choices()} | DECIDED_BY_GRAPH == set(
+        model.config
+    )
 
 
 @pytest.mark.parametrize("classes", [None, CLASSES])
@@ -262,8 +278,10 @@ def test_a_model_without_values_has_the_shapes(name):
 
 
 def test_unknown_options_and_values_are_named(name):
-    with pytest.raises(UsageError, match=f"{name}' has no option 'layer'; did you mean 'layers'"):
-        get_model(name).make(3, layer=2)
+    with pytest.raises(
+        UsageError, match=f"{VARIANTS[name][0]}' has no option 'layer'; did you mean 'layers'"
+    ):
+        get_model(VARIANTS[name][0]).make(3, layer=2)
     if name not in LINEAR:
         with pytest.raises(UsageError, match=r"activation must be one of .* did you mean 'relu'"):
             model_of(name, activation="rulu")
@@ -272,7 +290,7 @@ def test_unknown_options_and_values_are_named(name):
     with pytest.raises(UsageError, match="layers must be a whole number of at least 1"):
         model_of(name, layers=0)
     with pytest.raises(UsageError, match="num_nodes"):
-        get_model(name).make(0, **NOTHING_ELSE.get(name, {}))
+        get_model(VARIANTS[name][0]).make(0, **NOTHING_ELSE.get(name, {}))
 
 
 def test_500_steps_at_a_high_rate_stay_finite_and_learn(name):

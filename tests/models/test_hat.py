@@ -101,22 +101,6 @@ def test_the_curvature_gradient_is_that_of_finite_differences():
     checks.check_curvature_gradient(made(data, learn_curvature=True), data)
 
 
-def test_shapes_and_gradients(dtype):
-    checks.check_shapes_and_gradients(partial(HAT, learn_curvature=True), 4, dtype)
-
-
-def test_permutations():
-    checks.check_equivariance(HAT)
-
-
-def test_batches():
-    checks.check_batch(HAT)
-
-
-def test_saved_and_loaded(tmp_path):
-    checks.check_save_and_load(HAT, tmp_path / "model")
-
-
 def test_float32_trains_at_a_high_rate():
     model = checks.check_training(partial(HAT, learn_curvature=True))
     assert (model.curvatures + 1).abs().min() > 1e-3

@@ -175,25 +175,6 @@ def test_the_curvature_gradient_is_that_of_finite_differences(options):
     checks.check_curvature_gradient(made(data, **options), data)
 
 
-@every_variant
-def test_shapes_and_gradients(options, dtype):
-    checks.check_shapes_and_gradients(partial(HGCN, **options), 1, dtype)
-
-
-@every_variant
-def test_permutations(options):
-    checks.check_equivariance(partial(HGCN, **options))
-
-
-@every_variant
-def test_batches(options):
-    checks.check_batch(partial(HGCN, **options))
-
-
-def test_saved_and_loaded(tmp_path):
-    checks.check_save_and_load(partial(HGCN, attention=True), tmp_path / "model")
-
-
 @pytest.mark.parametrize("options, steps", [({}, 500), ({"aggregation": "centre", "attention": True}, 200)])
 def test_float32_trains_at_a_high_rate(options, steps):
     model = checks.check_training(partial(HGCN, **options), steps=steps)

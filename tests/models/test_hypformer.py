@@ -75,14 +75,6 @@ def test_without_graph_layers_the_edges_do_not_matter():
     assert not torch.equal(model(data), model(other, x=data.x))
 
 
-@pytest.mark.parametrize("options", [{}, {"learn_curvature": True, "heads": 4}])
-def test_what_holds_for_every_model(options, tmp_path):
-    build = partial(Hypformer, **options)
-    checks.check_equivariance(build)
-    checks.check_batch(build)
-    checks.check_save_and_load(build, tmp_path / "model")
-
-
 def test_200_steps_with_learned_curvature_stay_finite():
     # the default goes through 500 steps with every other model
     checks.check_training(partial(Hypformer, dropout=0.0, learn_curvature=True), steps=200)

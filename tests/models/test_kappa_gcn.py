@@ -72,22 +72,6 @@ def test_the_left_product_is_the_scaled_midpoint(k):
     torch.testing.assert_close(ours.squeeze(1), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_shapes_and_gradients(dtype):
-    checks.check_shapes_and_gradients(CURVED, 2, dtype)
-
-
-def test_permutations():
-    checks.check_equivariance(CURVED)
-
-
-def test_batches():
-    checks.check_batch(CURVED)
-
-
-def test_saved_and_loaded(tmp_path):
-    checks.check_save_and_load(CURVED, tmp_path / "model")
-
-
 @pytest.mark.parametrize("curvature, steps", [(0.0, 500), ([-2.0, 2.0], 200)])
 def test_float32_trains_at_a_high_rate(curvature, steps):
     model = checks.check_training(partial(KappaGCN, curvature=curvature), steps=steps)

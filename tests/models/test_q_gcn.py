@@ -102,14 +102,6 @@ def test_curvatures_stay_negative_and_are_those_of_the_quadric():
     assert ((fit - 1 / model.output_curvature).abs() <= 1e-5 * squares.sum(-1)).all()
 
 
-@pytest.mark.parametrize("time", TIMES)
-def test_what_holds_for_every_model(time, tmp_path):
-    build = partial(QGCN, time_dim=time)
-    checks.check_equivariance(build)
-    checks.check_batch(build)
-    checks.check_save_and_load(build, tmp_path / "model")
-
-
 @pytest.mark.parametrize(("time", "steps"), [(1, 100), (8, 500), (16, 100)])
 def test_training_in_single_precision_stays_finite(time, steps):
     # the default, 1, goes through 500 steps with every other model
