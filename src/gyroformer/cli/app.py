@@ -25,6 +25,7 @@ from gyroformer.cli.job_flags import job_command
 from gyroformer.cli.pair_option import PairCommand
 from gyroformer.cli.predict import predict
 from gyroformer.cli.report import report
+from gyroformer.cli.reproduce import reproduce
 from gyroformer.cli.resume_command import resume_command
 from gyroformer.errors import GyroformerError, Interrupted
 from gyroformer.tasks import TASKS
@@ -71,6 +72,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     *JOBS,
     predict,
     report,
+    reproduce,
     datasets,
     curvature,
     bench,

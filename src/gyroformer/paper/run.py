@@ -1,0 +1,118 @@
+"""Do the runs of a table that are not done yet, with several processes, and keep a row of each."""
+
+import dataclasses as dc
+import multiprocessing as mp
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from gyroformer.errors import GyroformerError
+from gyroformer.paper.rows import Row, key_of, read_rows, row_of, settings_sha256, write_rows
+from gyroformer.paper.tables import Cell, Table
+from gyroformer.settings import JobSettings
+
+
+@dc.dataclass(frozen=True)
+class State:
+    """Where a table is.
+
+    Attributes:
+        done: runs that are done, by now and before.
+        total: runs in all.
+        seconds_left: time that the others will take at the pace of those done here.
+        said: what happened last, in one line.
+    """
+
+    done: int
+    total: int
+    seconds_left: float
+    said: str
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    *,
+    file: Path,
+    folder: Path,
+    workers: int = 1,
+    threads: int = 1,
+    tell: Callable[[State], None] = lambda state: None,
+) -> list[str]:
+    """Do every run of the cells that has no row yet; return what failed, a line each.
+
+    A run that was killed goes on from its checkpoint, and a row is written as soon as its run is done: stopping the
+    command costs nothing.
+
+    Args:
+        cells: the cells.
+        file: the rows.
+        folder: where the runs are kept.
+        workers: processes at a time.
+        threads: threads of each.
+        tell: hears of each run.
+    """
+    rows = read_rows(file)
+    jobs = [(cell.table, job) for cell in cells for job in cell.jobs()]
+    left = [(table, job) for table, job in jobs if key_of(job) not in rows]
+    begun, commit, failed = time.monotonic(), present_commit(), list[str]()
+    # spawned, not forked: torch's threads do not survive a fork
+    with ProcessPoolExecutor(workers, mp_context=mp.get_context("spawn")) as pool:
+        waiting = {pool.submit(_one, table, job, folder, threads, commit): job for table, job in left}
+        try:
+            for count, future in enumerate(as_completed(waiting), start=1):
+                job, (row, said) = waiting[future], future.result()
+                if row is None:
+                    failed.append(said)
+                else:
+                    rows[key_of(job)] = row
+                    write_rows(file, rows.values())
+                rest = len(left) - count
+                pace = (time.monotonic() - begun) / count
+                tell(State(len(jobs) - rest, len(jobs), pace * rest, said))
+        except KeyboardInterrupt:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return failed
+
+
+def run_folder(folder: Path, table: Table, job: JobSettings) -> Path:
+    """Return where a run is kept: its settings are part of the name, so that variants do not meet."""
+    name = f"{Path(job.graph.source).stem}-{job.model.name}-{settings_sha256(job)}"
+    return folder / table.name / name / f"seed-{job.seed}"
+
+
+def _one(table: Table, job: JobSettings, folder: Path, threads: int, commit: str) -> tuple[Row | None, str]:
+    """Do one run in this process; return its row, None if it failed, and a line about it."""
+    import torch
+
+    from gyroformer.jobs.run import run_job
+    from gyroformer.runs.read import open_run
+
+    torch.set_num_threads(threads)
+    out = run_folder(folder, table, job)
+    about = f"{job.graph.source} {job.model.name} seed {job.seed}"
+    try:
+        run_job(job, out=out, resume=True, report=False)
+        run = open_run(out)
+    except GyroformerError as error:
+        return None, f"{about}: {error}"
+    heads, width = run.embeddings["embedding"].shape[1:]
+    row = row_of(job, table, run.results, run.manifest, width=heads * width, commit=commit)
+    return row, f"{about}: {table.metric} {run.results[table.metric]:.2f} ({run.results['seconds']:.0f} s)"
+
+
+def present_commit() -> str:
+    """Return the commit of the source tree, with a mark if it was changed; empty for an installed package."""
+    here = Path(__file__).parent
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        commit = git("rev-parse", "--short=12", "HEAD")
+        return commit + ("+" if commit and git("status", "--porcelain", "--", str(here.parent)) else "")
+    except OSError:  # no git
+        return ""
