@@ -98,7 +98,8 @@ def test_help_shows_the_defaults_of_the_model_and_the_recipe():
         said = CliRunner().invoke(app, [*words, "--help"]).output
         return " ".join(said.replace("│", " ").split())
 
-    assert "Number of layers (default: 2)" in said("embed", "g.csv", "--model", "gcn")
+    assert "Number of layers (default: 2)" in said("link", "g.csv", "--model", "gcn")
+    assert "Number of layers (default: 1)" in said("embed", "g.csv", "--model", "gcn")
     assert "Number of layers (default: 1)" in said("embed", "g.csv")
     assert "Number of heads or components (default: 8)" in said("link", "g.csv", "--model=gil")
     assert "the whole graph (default: 120)" in said("classify", "cora")

@@ -255,6 +255,12 @@ def test_without_classes_the_result_is_points_of_the_space_of_positions(name):
     torch.testing.assert_close(points, model.points(data))
 
 
+def test_without_classes_no_activation_confines_the_points(name):
+    activation = {} if VARIANTS[name][0] in LINEAR else {"activation": "relu"}
+    coordinates = model_of(name, layers=2, **activation).eval().positions(graph()).coordinates()
+    assert (coordinates < -1e-6).float().mean() > 0.1
+
+
 def test_scores_need_classes(name):
     with pytest.raises(UsageError, match="built without classes"):
         model_of(name).scores(graph())

@@ -49,15 +49,15 @@ def test_it_is_what_the_paper_writes(time, skip):
 
 def test_one_time_coordinate_is_hyperbolic():
     data = small_graph(dtype=torch.float64)
-    model = made(data, time_dim=1, curvature=-0.6)
+    model = made(data, time_dim=1, curvature=-0.6, skip=False)
     positions = model.positions(data)
     assert isinstance(positions, StereographicPositions)
     k = model.output_curvature.item()
     torch.testing.assert_close(positions.k, model.output_curvature)
     a, u = dense_adjacency(data), data.x
-    for place, layer in enumerate(model.layers):
-        u = a @ ((layer.linear if place else model.features.linear)(u) + layer.bias)
-        u = u if place else F.relu(u)
+    for index, layer in enumerate(model.layers):
+        u = a @ ((layer.linear if index else model.features.linear)(u) + layer.bias)
+        u = u if index else F.relu(u)
     rows = positions.squared_dist_rows(torch.arange(12))
     torch.testing.assert_close(rows, hyperbolic_dist(u[:, None], u, k).square())
     # and a metric: no way is longer than one with a stop
@@ -113,6 +113,12 @@ def test_training_in_single_precision_stays_finite(time, steps):
 def test_the_curvature_gradient_is_exact(time):
     data = small_graph(dtype=torch.float64)
     checks.check_curvature_gradient(made(data, classes=4, time_dim=time, activation="tanh"), data)
+
+
+def test_the_skip_is_the_published_choice_of_the_task():
+    assert QGCN(3).layers[0].skip
+    assert not QGCN(3, classes=4).layers[0].skip
+    assert not QGCN(3, skip=False).layers[0].skip
 
 
 @pytest.mark.parametrize("options", [{"time_dim": 0}, {"time_dim": 17}, {"dim": 1}])

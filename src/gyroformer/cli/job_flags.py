@@ -82,7 +82,7 @@ class Flag:
     @property
     def is_switch(self) -> bool:
         """Whether it takes no value."""
-        return self.option.hint is bool
+        return self.option.hint in (bool, bool | None)
 
     def parameter(self) -> inspect.Parameter:
         """Return it as a parameter of a Typer command; None stands for not typed."""

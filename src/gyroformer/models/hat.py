@@ -1,12 +1,13 @@
 r"""HAT (Zhang, Wang, Shi, Jiang and Ye, 2021): hyperbolic graph attention by distance."""
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
 from gyroformer.geometry.trig import arsin_ratio, safe_sqrt
-from gyroformer.models.stack import CurvedLayer, TangentStack
+from gyroformer.models.stack import CurvedLayer, TangentStack, layer_activation
 from gyroformer.nn.curvature import MobiusBias, NegativeCurvature
 from gyroformer.nn.sparse import edge_softmax, edge_sum
-from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.lifted import sine_cosine
 from gyroformer.options import takes
 from gyroformer.options.models import HATOptions
@@ -23,13 +24,15 @@ def edge_distances(u: Tensor, target: Tensor, source: Tensor, k: Tensor) -> Tens
 class HATLayer(CurvedLayer):
     """Linear map, bias, attention by distance, activation; see :class:`HAT` for the equations."""
 
-    def __init__(self, linear: nn.Module, options: HATOptions) -> None:
+    def __init__(
+        self, linear: nn.Module, options: HATOptions, activation: Callable[[Tensor], Tensor]
+    ) -> None:
         super().__init__()
         heads = options.heads
         self.linear = linear
         self.bias = MobiusBias(heads, options.dim // heads)
         self.space = NegativeCurvature(heads, initial=options.curvature, learn=options.learn_curvature)
-        self.activation = ACTIVATIONS[options.activation]
+        self.activation = activation
 
     def mapped(self, u: Tensor) -> Tensor:
         """Return the points h' between which attention goes, as tangent vectors ``(N, heads, d)``."""
@@ -61,6 +64,8 @@ class HAT(TangentStack):
 
     Published code departs: none by the authors is known to us. The re-implementation that is usually compared with
     has the score of a flat graph attention network, without any distance, and adds the bias twice.
+
+    Ours: without classes the last layer has no σ, which would confine the points to one orthant.
     """
 
     name = "hat"
@@ -70,7 +75,11 @@ class HAT(TangentStack):
         super().__init__(options)
         dim = options.dim
         self.layers = nn.ModuleList(
-            HATLayer(nn.Linear(dim, dim, bias=False) if index else nn.Identity(), options)
+            HATLayer(
+                nn.Linear(dim, dim, bias=False) if index else nn.Identity(),
+                options,
+                layer_activation(options, index),
+            )
             for index in range(options.layers)
         )
         self.decoder = nn.Linear(dim, options.classes) if options.classes else None

@@ -1,12 +1,13 @@
 r"""HGCN (Chami, Ying, Ré and Leskovec, 2019): graph convolution in hyperbolic space."""
 
+from collections.abc import Callable
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gyroformer.models.stack import CurvedLayer, TangentStack
+from gyroformer.models.stack import CurvedLayer, TangentStack, layer_activation
 from gyroformer.nn.curvature import MobiusBias, NegativeCurvature
 from gyroformer.nn.sparse import edge_softmax, edge_sum, propagate
-from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.lifted import sine_cosine, translate_hyperbolic
 from gyroformer.options import takes
 from gyroformer.options.models import HGCNOptions
@@ -54,13 +55,15 @@ def centre_mean(u: Tensor, weight: Tensor, target: Tensor, source: Tensor, k: Te
 class HGCNLayer(CurvedLayer):
     """Linear map, bias, mean of the neighbours, activation; see :class:`HGCN` for the arguments."""
 
-    def __init__(self, linear: nn.Module, options: HGCNOptions) -> None:
+    def __init__(
+        self, linear: nn.Module, options: HGCNOptions, activation: Callable[[Tensor], Tensor]
+    ) -> None:
         super().__init__()
         self.linear = linear
         self.bias = MobiusBias(1, options.dim)
         self.attention = NeighbourAttention(options.dim) if options.attention else None
         self.space = NegativeCurvature(1, initial=options.curvature, learn=options.learn_curvature)
-        self.activation = ACTIVATIONS[options.activation]
+        self.activation = activation
         self.scale = SCALES[options.manifold]
         self.aggregation = options.aggregation
 
@@ -106,6 +109,10 @@ class HGCN(TangentStack):
     Published code departs: attention is a sigmoid on a dense matrix, without a softmax, and off; the mean at the
     centre loops over the nodes; the curvature is an unconstrained parameter, which a step can carry past zero;
     dropout is on the weights; squared distances stop at 50.
+
+    Its ``--num-layers 2`` counts the decoder in classification, and is ``layers=1`` here, the default.
+
+    Ours: without classes the last layer has no σ, which would confine the points to one orthant.
     """
 
     name = "hgcn"
@@ -117,7 +124,11 @@ class HGCN(TangentStack):
         self.scale = SCALES[options.manifold]
         dim = options.dim
         self.layers = nn.ModuleList(
-            HGCNLayer(nn.Linear(dim, dim, bias=False) if index else nn.Identity(), options)
+            HGCNLayer(
+                nn.Linear(dim, dim, bias=False) if index else nn.Identity(),
+                options,
+                layer_activation(options, index),
+            )
             for index in range(options.layers)
         )
         self.decoder = nn.Linear(dim, options.classes) if options.classes else None

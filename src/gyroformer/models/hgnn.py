@@ -1,8 +1,10 @@
 r"""HGNN (Liu, Nickel and Kiela, 2019): hyperbolic graph neural network with centroid scores."""
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
-from gyroformer.models.stack import CurvedLayer, TangentStack
+from gyroformer.models.stack import CurvedLayer, TangentStack, layer_activation
 from gyroformer.nn.curvature import NegativeCurvature
 from gyroformer.nn.logits import CentroidScores
 from gyroformer.nn.sparse import propagate
@@ -14,12 +16,12 @@ from gyroformer.options.models import HGNNOptions
 class HGNNLayer(CurvedLayer):
     r"""One layer, :math:`\sigma(\exp_0(\sum_j \hat A_{ij} W \log_0 h_j))`, σ on the ball's coordinates."""
 
-    def __init__(self, options: HGNNOptions) -> None:
+    def __init__(self, options: HGNNOptions, activation: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
         self.linear = nn.Linear(options.dim, options.dim, bias=False)
         nn.init.xavier_uniform_(self.linear.weight)
         self.space = NegativeCurvature(1, initial=options.curvature, learn=options.learn_curvature)
-        self.activation = ACTIVATIONS[options.activation]
+        self.activation = activation
 
     def forward(self, u: Tensor, matrix: Tensor) -> Tensor:
         """Return the tangent vectors ``(N, dim)`` of the next points."""
@@ -39,6 +41,8 @@ class HGNN(TangentStack):
     Published code departs: its logarithm at the origin of the ball divides by artanh instead of multiplying, so
     it is not the inverse of the exponential; 1e-5 is added to vectors throughout; the weights of all layers are
     one and the width is 600 with 700 centroids. Re-implementations drop the centroids.
+
+    Ours: without classes the last layer has no σ, which would confine the points to one orthant.
     """
 
     name = "hgnn"
@@ -47,7 +51,9 @@ class HGNN(TangentStack):
     def __init__(self, options: HGNNOptions) -> None:
         super().__init__(options)
         self.activation = ACTIVATIONS[options.activation]
-        self.layers = nn.ModuleList(HGNNLayer(options) for _ in range(options.layers))
+        self.layers = nn.ModuleList(
+            HGNNLayer(options, layer_activation(options, index)) for index in range(options.layers)
+        )
         self.centroids = (
             CentroidScores(options.dim, options.centroids, options.classes) if options.classes else None
         )

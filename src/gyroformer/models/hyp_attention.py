@@ -1,6 +1,7 @@
 r"""Hyperbolic attention network (Gulcehre et al., 2019) on the nodes of a graph."""
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,10 +13,9 @@ from gyroformer.errors import UsageError
 from gyroformer.geometry.parts import length
 from gyroformer.geometry.trig import arsin_ratio, safe_sqrt
 from gyroformer.models.hat import edge_distances
-from gyroformer.models.stack import CurvedLayer, TangentStack
+from gyroformer.models.stack import CurvedLayer, TangentStack, layer_activation
 from gyroformer.nn.curvature import NegativeCurvature
 from gyroformer.nn.sparse import edge_softmax, edge_sum
-from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.lifted import lift, sine_cosine, unlift
 from gyroformer.ops.pair_blocks import block_rows, laid_out, quotients
 from gyroformer.options import takes
@@ -42,12 +42,9 @@ def from_polar(x: Tensor) -> Tensor:
 
 
 class HypAttentionLayer(CurvedLayer):
-    """Attention by distance and Einstein midpoints; see :class:`HypAttention` for the equations.
+    """Attention by distance and Einstein midpoints; see :class:`HypAttention` for the equations."""
 
-    ``last``: whether the layer is the last of a model without classes, which has no activation.
-    """
-
-    def __init__(self, options: HypAttentionOptions, *, last: bool) -> None:
+    def __init__(self, options: HypAttentionOptions, activation: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
         heads = self.heads = options.heads
         self.width = options.dim // heads
@@ -56,7 +53,7 @@ class HypAttentionLayer(CurvedLayer):
         # the softplus of this is 1
         self.sharpness = nn.Parameter(torch.full((heads,), math.log(math.expm1(1.0))))
         self.threshold = nn.Parameter(torch.zeros(heads)) if options.weights == "sigmoid" else None
-        self.activation = None if last else ACTIVATIONS[options.activation]
+        self.activation = activation
 
     def points(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values as the chart's tangent vectors, ``(N, heads, d)`` each."""
@@ -81,7 +78,7 @@ class HypAttentionLayer(CurvedLayer):
         else:
             ambient = self.from_all(query, key, lifted, matrix)
         result = (unlift(ambient, self.space()) / UNIT).flatten(-2)
-        return result if self.activation is None else self.activation(result)
+        return self.activation(result)
 
     def from_neighbours(self, query: Tensor, key: Tensor, lifted: Tensor, matrix: Tensor) -> Tensor:
         """Return the weighted sums of the neighbours' lifted values ``(N, heads, d + 1)``."""
@@ -143,7 +140,7 @@ class HypAttention(TangentStack):
         super().__init__(options)
         layers, classes = options.layers, options.classes
         self.layers = nn.ModuleList(
-            HypAttentionLayer(options, last=not classes and index + 1 == layers) for index in range(layers)
+            HypAttentionLayer(options, layer_activation(options, index)) for index in range(layers)
         )
         self.decoder = nn.Linear(options.dim, classes) if classes else None
 

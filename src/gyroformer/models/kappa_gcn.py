@@ -5,11 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from gyroformer.models.stack import CurvedLayer, TangentStack
+from gyroformer.models.stack import CurvedLayer, TangentStack, layer_activation
 from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.nn.logits import StereographicLogits
 from gyroformer.nn.sparse import propagate
-from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.lifted import lift, sine_cosine, unlift
 from gyroformer.options import takes
 from gyroformer.options.models import KappaGCNOptions
@@ -88,6 +87,8 @@ class KappaGCN(TangentStack):
     Published code departs: there is none by the authors that we know of; a later library's version forms a dense
     matrix and its inverse, keeps the curvature fixed and needs square weights. Its midpoint, like the paper's,
     chooses the nearer of two antipodes for κ > 0; the mean of ambient points needs no choice and is smooth.
+
+    Ours: without classes the last layer has no σ, which would confine the points to one orthant.
     """
 
     name = "kappa-gcn"
@@ -100,7 +101,7 @@ class KappaGCN(TangentStack):
             KappaGCNLayer(
                 HeadLinear(heads, dim // heads) if index else nn.Identity(),
                 HeadCurvature(heads, initial=options.curvature, learn=options.learn_curvature),
-                ACTIVATIONS[options.activation],
+                layer_activation(options, index),
             )
             for index in range(options.layers)
         )

@@ -1,5 +1,6 @@
 r"""Q-GCN (Xiong et al., 2022): graph convolution on a pseudo-hyperboloid with several time coordinates."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -7,10 +8,9 @@ from torch import Tensor, nn
 
 from gyroformer.geometry import hyperboloid
 from gyroformer.geometry import pseudo_hyperboloid as quadric
-from gyroformer.models.stack import CurvedLayer, TangentStack
+from gyroformer.models.stack import CurvedLayer, TangentStack, layer_activation
 from gyroformer.nn.curvature import NegativeCurvature
 from gyroformer.nn.sparse import propagate
-from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.positions import Positions, StereographicPositions
 from gyroformer.ops.pseudo_positions import PseudoHyperboloidPositions
 from gyroformer.options import takes
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class QGCNLayer(CurvedLayer):
-    """Linear map, bias, sum over the neighbours, activation; see :class:`QGCN` for the equations.
+    """Linear map, bias, sum over the neighbours, activation; see :class:`QGCN` for the equations."""
 
-    ``last``: whether the layer is the last of a model without classes, which has no activation.
-    """
-
-    def __init__(self, linear: nn.Module, options: QGCNOptions, *, last: bool) -> None:
+    def __init__(
+        self, linear: nn.Module, options: QGCNOptions, activation: Callable[[Tensor], Tensor]
+    ) -> None:
         super().__init__()
         self.linear = linear
         self.bias = nn.Parameter(torch.zeros(options.dim - 1))
         self.space = NegativeCurvature(1, initial=options.curvature, learn=options.learn_curvature)
-        self.activation = None if last else ACTIVATIONS[options.activation]
-        self.time, self.skip = options.time_dim, options.skip
+        self.activation = activation
+        self.time = options.time_dim
+        self.skip = options.classes is None if options.skip is None else options.skip
 
     def forward(self, u: Tensor, matrix: Tensor) -> Tensor:
         """Return the convolved tangent vectors ``(N, dim - 1)``; ``matrix`` is the normalised adjacency."""
@@ -40,9 +40,7 @@ class QGCNLayer(CurvedLayer):
         here = quadric.expmap0(self.linear(u), beta=beta, time=self.time)
         moved = quadric.translate(here, self.bias, beta=beta, time=self.time)
         own = quadric.logmap0(moved, beta=beta, time=self.time)
-        result = propagate(matrix, own)
-        if self.activation is not None:
-            result = self.activation(result)
+        result = self.activation(propagate(matrix, own))
         return 0.5 * (own + result) if self.skip else result
 
 
@@ -90,7 +88,7 @@ class QGCN(TangentStack):
             QGCNLayer(
                 nn.Linear(width, width, bias=False) if index else nn.Identity(),
                 options,
-                last=not classes and index + 1 == layers,
+                layer_activation(options, index),
             )
             for index in range(layers)
         )

@@ -35,6 +35,15 @@ class Network(GraphModel):
         return F.dropout(u, self.dropout, self.training)
 
 
+def layer_activation(options: ActiveOptions, index: int) -> Callable[[Tensor], Tensor]:
+    """Return the activation of the layer ``index``: none after the last of a model without classes.
+
+    A rectifier there would confine the points to one orthant, and any bounded activation to a ball.
+    """
+    last = options.classes is None and index + 1 == options.layers
+    return nn.Identity() if last else ACTIVATIONS[options.activation]
+
+
 class LayeredModel(Network):
     """A network whose first layer takes the features as they are, or learned vectors of width ``dim``."""
 

@@ -161,6 +161,7 @@ class SGCOptions(NetworkOptions):
 class HGCNOptions(HyperbolicOptions, ActiveOptions):
     """HGCN."""
 
+    layers: int = option(default=1)
     manifold: Literal["hyperboloid", "poincare"] = option(
         "model of hyperbolic space: hyperboloid or poincare, which differ in the unit of length",
         default="hyperboloid",
@@ -209,9 +210,10 @@ class QGCNOptions(HyperbolicOptions, ActiveOptions):
 
     layers: int = option(default=1)
     time_dim: int = option("number of time coordinates, from 1 to dim", default=1, at_least=1)
-    skip: bool = option(
-        "whether each layer returns the mean of the sum over neighbours and the node's own vector",
-        default=False,
+    skip: bool | None = option(
+        "whether each layer returns the mean of the sum over neighbours and the node's own vector; none for the "
+        "published choice, yes without classes and no with",
+        default=None,
     )
 
     def __post_init__(self) -> None:
