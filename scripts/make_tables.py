@@ -24,6 +24,8 @@ from gyroformer.options.features import FeatureOptions
 from gyroformer.options.layers import CurvatureOptions
 from gyroformer.options.models import NetworkOptions, TokenOptions
 from gyroformer.options.training import TrainOptions
+from gyroformer.paper.rows import collected, read_rows
+from gyroformer.paper.tables import TABLES as PAPER_TABLES
 from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.testing.exactness import Cell, read_csv
@@ -32,6 +34,7 @@ from gyroformer.testing.regimes import REGIMES
 ROOT = Path(__file__).parents[1]
 PAGES = (
     "README.md",
+    "RESULTS.md",
     "docs/geometry.md",
     "docs/model.md",
     "docs/tasks.md",
@@ -206,6 +209,19 @@ def models() -> str:
     return markdown(["model", "what it is", "Cora, test F1", "Web-Edu, mAP"], rows, text=2)
 
 
+def paper_table(name: str) -> str:
+    """Return a table of the paper, its rows so far: ours with the interval over seeds, and the printed one."""
+    table = PAPER_TABLES[name]
+    found = collected(table.cells(), read_rows(ROOT / "results" / f"{name}.csv"))
+    rows = []
+    for row in found:
+        half = "" if row["low"] is None else f" ± {row['mean'] - row['low']:.2f}"
+        paper = "–" if row["paper"] is None else f"{row['paper']:.2f} ± {row['paper_std']:.2f}"
+        size = [str(row["seeds"]), str(row["width"]), f"{row['parameters']:,}"]
+        rows.append([row["dataset"], f"`{row['model']}`", f"{row['mean']:.2f}{half}", paper, *size])
+    return markdown(["data set", "model", "ours", "paper", "seeds", "width", "parameters"], rows, text=2)
+
+
 def pairs() -> str:
     """Return the times of the loss over all pairs."""
     found = runs("pairs.csv")
@@ -293,6 +309,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "link": link,
     "models": models,
     "pairs": pairs,
+    "table1": lambda: paper_table("table1"),
     "graph_options": graph_options,
     "transformer_options": transformer_options,
     "network_options": network_options,

@@ -20,7 +20,9 @@ from gyroformer.settings import GraphOptions
 from gyroformer.tasks import TASKS
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "RESULTS.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+)
 #: pages that a test of their own runs, with the data sets that they need
 ELSEWHERE = {
     "datasets.md": "tests/data/test_docs_page.py",

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from gyroformer.cli.job_flags import RunOptions, folder_of
+from gyroformer.cli.job_flags import RunOptions
 from gyroformer.cli.options import print_json, set_threads
 from gyroformer.errors import Interrupted
 from gyroformer.settings import JobSettings
@@ -27,7 +27,7 @@ def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
 
     set_threads(options.threads)
     job = job.but(device=usable_device(job.device))
-    out = folder_of(options.out) or _default_folder(graph, job, resume=options.resume)
+    out = Path(options.out) if options.out else _default_folder(graph, job, resume=options.resume)
     try:
         results = _one(job, out, options) if options.seeds == 1 else _many(job, out, options)
     except Interrupted as stop:

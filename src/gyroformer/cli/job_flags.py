@@ -8,9 +8,7 @@ import dataclasses as dc
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, ClassVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, get_origin
 
 import typer
 from typer.core import TyperCommand
@@ -18,7 +16,7 @@ from typer.core import TyperCommand
 from gyroformer.errors import GyroformerError, UsageError, did_you_mean
 from gyroformer.models import MODELS, get_model
 from gyroformer.options import Options, from_plain, merged, option, options_of
-from gyroformer.options.check import choices_of, from_text
+from gyroformer.options.check import alternatives, choices_of, from_text
 from gyroformer.options.constructor import shown
 from gyroformer.options.declare import Option
 from gyroformer.options.features import FeatureOptions
@@ -111,9 +109,8 @@ class Flag:
 def _metavar(one: Option) -> str:
     choices = choices_of(one.hint)
     numbers = {int: "INTEGER", float: "FLOAT"}
-    hints = get_args(one.hint) if isinstance(one.hint, UnionType) else (one.hint,)
-    kinds = [numbers[kind] for kind in hints if kind in numbers]
-    lists = ["LIST"] if any(get_origin(kind) is Sequence for kind in hints) else []
+    kinds = [numbers[kind] for kind in alternatives(one.hint) if kind in numbers]
+    lists = ["LIST"] if any(get_origin(kind) is Sequence for kind in alternatives(one.hint)) else []
     return "|".join([*choices, *kinds, *lists]) or "TEXT"
 
 
@@ -293,8 +290,3 @@ def _set_options(settings: list[str], model: str) -> dict[str, Any]:
             raise UsageError(f"--set gives {name} twice: keep one")
         found[name] = from_text(known[name].hint, text, f"--set {name}", known[name].range)
     return found
-
-
-def folder_of(text: str | None) -> Path | None:
-    """Return a typed folder as a path."""
-    return None if text is None else Path(text)

@@ -54,7 +54,7 @@ def checked(hint: Any, value: Any, name: str, limits: Range = ANY) -> Any:
     converted.
     """
     value = _unboxed(value)
-    for one in _alternatives(hint):
+    for one in alternatives(hint):
         fits, result = _fit(one, value, limits)
         if fits:
             return result
@@ -70,7 +70,7 @@ def from_text(hint: Any, text: str, name: str, limits: Range = ANY) -> Any:
     """Return the value that ``text``, typed by a user, stands for."""
     if not text:
         raise UsageError(f"{name} is empty: give {described(hint, limits)}")
-    for one in _alternatives(hint):
+    for one in alternatives(hint):
         try:
             value = _parsed(one, text)
         except ValueError:
@@ -83,17 +83,18 @@ def from_text(hint: Any, text: str, name: str, limits: Range = ANY) -> Any:
 
 def described(hint: Any, limits: Range = ANY) -> str:
     """Return in words what a value of the type may be."""
-    words = [_one_described(one, limits) for one in _alternatives(hint)]
+    words = [_one_described(one, limits) for one in alternatives(hint)]
     return " or ".join(dict.fromkeys(words))
 
 
 def choices_of(hint: Any) -> list[str]:
     """Return the words that an option may be, if its type lists any."""
-    listed = [one for one in _alternatives(hint) if get_origin(one) is Literal]
+    listed = [one for one in alternatives(hint) if get_origin(one) is Literal]
     return [str(choice) for one in listed for choice in get_args(one)]
 
 
-def _alternatives(hint: Any) -> tuple[Any, ...]:
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """Return the types that a union joins; a type by itself is the only one."""
     return get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
 
