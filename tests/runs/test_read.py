@@ -12,8 +12,10 @@ from small_runs import job_on
 import gyroformer as gf
 from gyroformer.errors import CorruptFileError, DataError, MissingPartError, UsageError
 from gyroformer.jobs.run import run_job
+from gyroformer.options import as_plain
 from gyroformer.runs import files
-from gyroformer.runs.read import upgraded
+from gyroformer.runs.folder import RunFolder
+from gyroformer.runs.read import load_graph, upgraded
 from gyroformer.settings import make_job
 
 
@@ -102,6 +104,16 @@ def test_a_run_goes_on_with_its_own_graph_or_not_at_all(change, tmp_path):
         run_job(job, out=tmp_path / "run", resume=True)
     paths[0].unlink()  # gone altogether: the run has its graph
     assert run_job(job, out=tmp_path / "run", resume=True).results["epochs"] == 40
+
+
+def test_a_run_killed_before_its_graph_was_written_has_it_in_the_end(tmp_path):
+    paths = write_blocks(tmp_path)
+    job = job_on("classify", paths)
+    with RunFolder(tmp_path / "run") as run:
+        run.begin(as_plain(job), resume=False)
+    run_job(job, out=tmp_path / "run", resume=True)
+    assert torch.equal(gf.open_run(tmp_path / "run").graph.x, load_graph(job.graph).x)
+    assert gf.open_run(tmp_path / "run").stored_graph is not None
 
 
 def test_a_mistake_leaves_nothing_behind(tmp_path):

@@ -17,7 +17,7 @@ from gyroformer.options import as_plain
 from gyroformer.report import REPORT, write_run_report
 from gyroformer.runs.files import RESULTS
 from gyroformer.runs.folder import RunFolder, check_folder, plain_job
-from gyroformer.runs.graph import changed_parts, graph_checksums, read_graph, write_graph
+from gyroformer.runs.graph import GRAPH, changed_parts, graph_checksums, read_graph, write_graph
 from gyroformer.runs.read import load_graph
 from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
@@ -89,7 +89,7 @@ def run_job(
         if plan is None or run.finished:
             _log.warning("%s: this run is finished; its results are given again", run.path)
             return Finished(run.results())
-        if not begun:
+        if not (run.path / GRAPH).exists():  # a run that was killed may have been begun without it
             keep_graph(run.path, plan, by_name=data is None, more=keep, split=given.get("split"))
         outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen)
         results = _results(plan, outcome)
