@@ -75,14 +75,6 @@ class StereographicPositions:
         return cls(*sine_cosine(u, k), k)
 
     @classmethod
-    def from_points(cls, x: Tensor, k: Tensor) -> "StereographicPositions":
-        """Return points given by their stereographic coordinates ``x (N, heads, d)``; ``k (heads, 1)``."""
-        # 1 + k|x|² is positive inside the ball; a point on its edge by rounding counts as just inside
-        inside = (1 + k * (x * x).sum(-1, keepdim=True)).clamp(min=torch.finfo(x.dtype).eps)
-        cosine = inside.rsqrt()
-        return cls(x * cosine, cosine, k)
-
-    @classmethod
     def flat(cls, h: Tensor) -> "StereographicPositions":
         """Return the vectors ``h (N, d)`` of a Euclidean space, whose distances are :math:`|h_i - h_j|`."""
         # a stereographic space at k = 0 measures twice the Euclidean distance

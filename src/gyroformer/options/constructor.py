@@ -8,7 +8,6 @@ StereographicLinear(16, 8, heads=2)      # what editors, type checkers and help(
 StereographicLinear.of(options)          # the same from options that are made already
 """
 
-import dataclasses as dc
 import functools
 import inspect
 from collections.abc import Callable
@@ -78,7 +77,7 @@ def sentence(one: Option) -> str:
     """Return help, choices and range of an option as one sentence."""
     choices = choices_of(one.hint)
     listed = f" ({', '.join(choices)})" if choices and not all(word in one.help for word in choices) else ""
-    return f"{one.help}{listed}{'' if one.default is dc.MISSING else f'; default {shown(one.default)}'}."
+    return f"{one.help}{listed}{'' if one.required else f'; default {shown(one.default)}'}."
 
 
 def shown(value: Any) -> str:
