@@ -23,6 +23,7 @@ _PUBLIC = {
     "tokens": "gyroformer.tokens",
     "load": "gyroformer.data.load",
     "open_run": "gyroformer.runs.read",
+    "to_graph": "gyroformer.graphs.reading.convert",
 }
 
 __all__ = ["__version__", *_PUBLIC]
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from gyroformer.estimators import GraphEmbedder as GraphEmbedder
     from gyroformer.estimators import LinkPredictor as LinkPredictor
     from gyroformer.estimators import NodeClassifier as NodeClassifier
+    from gyroformer.graphs.reading.convert import to_graph as to_graph
     from gyroformer.models import FPST as FPST
     from gyroformer.models import MODELS as MODELS
     from gyroformer.runs.read import open_run as open_run

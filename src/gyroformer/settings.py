@@ -19,7 +19,19 @@ from gyroformer.recipes import read_recipe, usual_recipe
 from gyroformer.tasks import TASKS
 
 #: graph files that hold edges only, so that features would come from a second file
-EDGES_ONLY = {".txt", ".csv", ".tsv", ".edges", ".mtx"}
+EDGES_ONLY = {
+    ".txt",
+    ".csv",
+    ".tsv",
+    ".edges",
+    ".mtx",
+    ".parquet",
+    ".jsonl",
+    ".ndjson",
+    ".gexf",
+    ".graphml",
+    ".gml",
+}
 
 
 class GraphOptions(Options):
@@ -31,6 +43,37 @@ class GraphOptions(Options):
         "a file of node features, or one of a data set's feature sets", default=None
     )
     labels: str | None = option("a file of labels, for a graph from a file", default=None)
+    header: bool | None = option(
+        "whether the first line of an edge list names its columns; found by default",
+        default=None,
+        neutral=None,
+    )
+    source_column: str | None = option(
+        "column of an edge list with the first ends, by name or number",
+        default=None,
+        flag="source",
+        neutral=None,
+    )
+    target_column: str | None = option(
+        "column of an edge list with the second ends", default=None, flag="target", neutral=None
+    )
+    weight_column: str | None = option(
+        "column of an edge list with the weights; none to leave weights out",
+        default=None,
+        flag="weight",
+        neutral=None,
+    )
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """How an edge list is to be read, as far as that is said: arguments of ``gyroformer.load``."""
+        said = {
+            "header": self.header,
+            "source": self.source_column,
+            "target": self.target_column,
+            "weight": self.weight_column,
+        }
+        return {name: value for name, value in said.items() if value is not None}
 
 
 class ModelSettings(Options):

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas
 import pytest
 
 from gyroformer.errors import DataError, UsageError
@@ -48,3 +49,13 @@ def test_labels_of_all_nodes():
     assert labels_of_nodes([[1], [2], [3]], ids).tolist() == [1, 2, 3]
     with pytest.raises(UsageError, match="each of the 3 nodes"):
         labels_of_nodes([[1, 0], [0, 1], [1, 1]], ids)
+
+
+def test_a_series_goes_by_its_index():
+    ids = Ids(["a", "b", "c"])
+    assert labels_of_nodes(pandas.Series({"c": 1, "a": 0}), ids).tolist() == [0, None, 1]
+    assert labels_of_nodes(pandas.Series(["x", "y", "z"]), ids).tolist() == ["x", "y", "z"]
+    # integer ids in another order: the index means ids, not rows
+    assert labels_of_nodes(pandas.Series(["x", "y"]), Ids([1, 0])).tolist() == ["y", "x"]
+    with pytest.raises(UsageError, match="names 'd', which is no node"):
+        labels_of_nodes(pandas.Series({"d": 1}), ids)

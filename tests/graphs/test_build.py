@@ -34,7 +34,7 @@ def test_undirected_counts_and_edges():
         components=3,
     )
     assert data.summary.line() == (
-        "6 nodes, 3 undirected edges of 7 listed; 1 self loop dropped; 1 duplicate dropped; "
+        "6 nodes, 3 undirected edges of 7 listed, weights none; 1 self loop dropped; 1 duplicate dropped; "
         "2 pairs listed reversed; 2 isolated nodes; 3 components"
     )
 
@@ -57,7 +57,10 @@ def test_first_weight_is_kept_and_conflicts_are_counted():
 def test_one_node_without_edge():
     data = graph_from_edges(np.array([], dtype=int), np.array([], dtype=int), num_nodes=1)
     assert data.edge_index.shape == (2, 0)
-    assert data.summary.line() == "1 node, 0 undirected edges of 0 listed; 1 isolated node; 1 component"
+    assert (
+        data.summary.line()
+        == "1 node, 0 undirected edges of 0 listed, weights none; 1 isolated node; 1 component"
+    )
 
 
 def test_names_and_summary_survive_what_pyg_does():

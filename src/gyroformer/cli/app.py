@@ -22,6 +22,7 @@ from gyroformer.cli.demo import demo
 from gyroformer.cli.doctor import doctor
 from gyroformer.cli.job import run_command
 from gyroformer.cli.job_flags import job_command
+from gyroformer.cli.options import show_messages
 from gyroformer.cli.pair_option import PairCommand
 from gyroformer.cli.predict import predict
 from gyroformer.cli.report import report
@@ -98,6 +99,7 @@ def _root(
     ] = False,
 ) -> None:
     """Transformers whose attention heads live in spaces of learnable curvature, for graphs."""
+    show_messages()
 
 
 def main() -> None:

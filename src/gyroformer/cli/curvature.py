@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gyroformer.cli.options import Json, Seed, print_json
+from gyroformer.cli.options import (
+    Header,
+    Json,
+    Seed,
+    SourceColumn,
+    TargetColumn,
+    print_json,
+    reading_options,
+)
 from gyroformer.cli.progress import progress
 from gyroformer.errors import UsageError
 
@@ -37,6 +45,9 @@ def curvature(
     samples: Samples = None,
     exact: Exact = False,
     plot: Plot = None,
+    header: Header = None,
+    source: SourceColumn = None,
+    target: TargetColumn = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -54,7 +65,7 @@ def curvature(
 
     with progress() as shown:
         shown.show(f"reading {graph}")
-        data = load(graph)
+        data = load(graph, **reading_options(header, source, target))
         found = graph_curvature(
             data.edge_index,
             data.num_nodes,

@@ -23,6 +23,7 @@ from gyroformer.options.features import FeatureOptions
 from gyroformer.options.training import TrainOptions
 from gyroformer.settings import GraphOptions, JobSettings, make_job
 from gyroformer.tasks import TASKS
+from gyroformer.tasks.task import READING
 
 #: threads beyond which a machine only stumbles over itself
 MAX_THREADS = 1024
@@ -125,7 +126,7 @@ def job_flags(task: str, model: str = "fpst", recipe: str | None = None, graph: 
 def _task_flags(job: JobSettings) -> Iterator[Flag]:
     task = TASKS[job.task]
     for one in options_of(GraphOptions):
-        if one.name in task.graph_flags:
+        if one.name in (*task.graph_flags, *READING):
             yield Flag(("graph", one.name), one, "Graph", getattr(job.graph, one.name))
     yield from _flags_of(job, "objective", task.Objective, "Objective")
 

@@ -1,7 +1,9 @@
 """Options that every command shares, and the one place that prints JSON."""
 
 import json
-from typing import Annotated, Any
+import logging
+import sys
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -11,6 +13,60 @@ Threads = Annotated[
     int | None,
     typer.Option("--threads", min=1, help="CPU threads for torch; torch's own choice when absent."),
 ]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of an edge list names its columns; found by default.",
+        show_default=False,
+    ),
+]
+SourceColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--source", help="Column of an edge list with the first ends, by name or number.", show_default=False
+    ),
+]
+TargetColumn = Annotated[
+    str | None,
+    typer.Option("--target", help="Column of an edge list with the second ends.", show_default=False),
+]
+WeightColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--weight",
+        help="Column of an edge list with the weights; none to leave weights out.",
+        show_default=False,
+    ),
+]
+
+
+def reading_options(
+    header: bool | None, source: str | None, target: str | None, weight: str | None = None
+) -> dict[str, Any]:
+    """Return how an edge list is to be read, as far as that was said."""
+    said = {"header": header, "source": source, "target": target, "weight": weight}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+class Messages(logging.StreamHandler[TextIO]):
+    """Writes what the package logs to stderr, as it is at that moment: each message a line by itself."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self, logging.INFO)
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override]
+        """The present stderr."""
+        return sys.stderr
+
+
+def show_messages() -> None:
+    """Show what the package says of its work: what was read, where a run goes on, what went wrong and was mended."""
+    logger = logging.getLogger("gyroformer")
+    if not any(isinstance(handler, Messages) for handler in logger.handlers):
+        logger.addHandler(Messages())
+    logger.setLevel(logging.INFO)
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gyroformer.cli.options import Json, Threads, print_json, set_threads
+from gyroformer.cli.options import (
+    Header,
+    Json,
+    SourceColumn,
+    TargetColumn,
+    Threads,
+    WeightColumn,
+    print_json,
+    reading_options,
+    set_threads,
+)
 from gyroformer.cli.pair_option import as_pairs
 from gyroformer.errors import UsageError
 from gyroformer.tasks import TASKS
@@ -34,6 +44,10 @@ def predict(
     features: Annotated[
         str | None, typer.Option(help="A file of features of the other graph.", show_default=False)
     ] = None,
+    header: Header = None,
+    source: SourceColumn = None,
+    target: TargetColumn = None,
+    weight: WeightColumn = None,
     node: Annotated[
         list[str] | None,
         typer.Option(help="Only this node, by its id; may be repeated.", show_default=False),
@@ -71,7 +85,7 @@ def predict(
     from gyroformer.jobs.restore import restore
 
     set_threads(threads)
-    restored = restore(run, graph, features=features)
+    restored = restore(run, graph, features=features, reading=reading_options(header, source, target, weight))
     asked = _answers(
         restored, node, labels=labels, nearest=nearest, distance=distance, pairs=pairs, new_edges=new_edges
     )

@@ -16,6 +16,7 @@ from gyroformer.estimators.inputs import Ids, Int, array_of, node_indices
 from gyroformer.estimators.labels import encoded, labels_of_nodes, missing, own_labels
 from gyroformer.estimators.node_split import chosen_split, given_split
 from gyroformer.graphs.check import UNLABELLED
+from gyroformer.graphs.reading.convert import to_graph
 from gyroformer.jobs.plan import Plan
 from gyroformer.options import Options, option
 from gyroformer.settings import JobSettings
@@ -85,8 +86,9 @@ class NodeClassifier(
         Args:
             X: the graph: a data set's name, a path, a ``torch_geometric`` ``Data``, a NetworkX graph, a square scipy
                 sparse matrix, or ``(edge_index, num_nodes)``. With the parameter ``graph``: indices ``(n, 1)``.
-            y: a label for each node (for each row of ``X``), or a mapping from ids to labels; −1 among numbers, and
-                None, NaN or empty text among others, mean no label. None: the graph's own labels.
+            y: a label for each node (for each row of ``X``), a mapping from ids to labels, a pandas ``Series`` with
+                ids as its index, or the name of an attribute of the nodes of a NetworkX or igraph graph; −1 among
+                numbers, and None, NaN or empty text among others, mean no label. None: the graph's own labels.
             train: a mask of the nodes to learn from, or their indices; by default as ``split`` says.
             val: likewise the nodes to choose the best epoch by.
         """
@@ -96,6 +98,8 @@ class NodeClassifier(
                     "with the parameter 'graph', X says which nodes to learn from: give no split"
                 )
             return self._fit_nodes(X, y)
+        if isinstance(y, str):
+            X, y = to_graph(X, labels=y), None
         data, job = prepared(self, X)
         own = y is None
         y = own_labels(data) if own else y

@@ -1,5 +1,6 @@
 """Labels as users have them, numbers or words with gaps, to class numbers and back."""
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,13 @@ def own_labels(data: "Data") -> NDArray[Any] | None:
 
 
 def labels_of_nodes(y: object, ids: Ids) -> NDArray[Any]:
-    """Return one label for each node; a mapping from ids to labels leaves the nodes it does not name unlabelled."""
+    """Return one label for each node.
+
+    A mapping from ids to labels, or a pandas ``Series`` with ids as its index, leaves the nodes that it does not name
+    unlabelled.
+    """
+    if _is_series(y):
+        y = _by_id(y, ids)
     if not isinstance(y, Mapping):
         labels = array_of(y)
         if labels.ndim == 2 and labels.shape[1] == 1:
@@ -37,6 +44,27 @@ def labels_of_nodes(y: object, ids: Ids) -> NDArray[Any]:
     for name, label in y.items():
         labels[ids.index(name)] = label
     return labels
+
+
+def _is_series(y: object) -> bool:
+    pandas = sys.modules.get("pandas")  # who holds a Series has imported it
+    return pandas is not None and isinstance(y, pandas.Series)
+
+
+def _by_id(series: Any, ids: Ids) -> Any:
+    """Return a Series as a mapping by ids; one whose index says nothing but a row's number is in the order of nodes."""
+    names = series.index.tolist()
+    known = set(ids.names)
+    if len(set(names)) < len(names):
+        raise UsageError("y is a Series with a repeated id in its index: keep one label for each node")
+    if all(name in known for name in names):
+        return dict(zip(names, series.tolist(), strict=True))
+    if names == list(range(len(ids.names))):
+        return series.to_numpy()
+    unknown = next(name for name in names if name not in known)
+    raise UsageError(
+        f"y is a Series whose index names {unknown!r}, which is no node: its index must hold ids"
+    )
 
 
 def encoded(labels: NDArray[Any]) -> tuple[NDArray[Any], Int]:

@@ -38,6 +38,8 @@ class GraphSummary:
         components: connected components, an isolated node being one (weakly connected if directed).
         weight_conflicts: dropped duplicates whose weight is not that of the edge kept.
         directed: whether the direction of edges was kept.
+        weights: the smallest and the largest weight; None for a graph without weights.
+        header: the names of the columns that the edges were read from, where they had names.
     """
 
     nodes: int
@@ -50,9 +52,11 @@ class GraphSummary:
     components: int
     weight_conflicts: int = 0
     directed: bool = False
+    weights: tuple[float, float] | None = None
+    header: tuple[str, ...] | None = None
 
     def line(self) -> str:
-        """Return the one summary line: what there is, then what was dropped or is unusual."""
+        """Return the one summary line: how it was read, what there is, then what was dropped or is unusual."""
         kind = "directed" if self.directed else "undirected"
         both = "in both directions" if self.directed else "reversed"
         notes = [
@@ -63,8 +67,11 @@ class GraphSummary:
             (self.isolated, f"{_count(self.isolated, 'isolated node')}"),
         ]
         edges = f"{_count(self.edges, f'{kind} edge')} of {self.listed_edges:,} listed"
-        head = f"{_count(self.nodes, 'node')}, {edges}"
+        weights = "none" if self.weights is None else f"{self.weights[0]:.6g} to {self.weights[1]:.6g}"
+        head = f"{_count(self.nodes, 'node')}, {edges}, weights {weights}"
         parts = [head, *(text for count, text in notes if count), _count(self.components, "component")]
+        if self.header is not None:
+            parts.insert(0, f"header: {', '.join(map(_short, self.header))}")
         return "; ".join(parts)
 
 
@@ -126,9 +133,15 @@ def graph_from_edges(
         isolated=isolated,
         components=components,
         directed=directed,
-        **counts,
+        weights=None if kept is None or not kept.size else (float(kept.min()), float(kept.max())),
+        **counts,  # type: ignore[arg-type]
     )
     return data
+
+
+def _short(name: str) -> str:
+    """Return the name of a column as it is, or its beginning in quotation marks if it is long or not printable."""
+    return name if name.isprintable() and len(name) <= 40 else repr(name[:40])
 
 
 def _count(number: int, noun: str) -> str:

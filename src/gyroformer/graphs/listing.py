@@ -1,5 +1,6 @@
 """What every reader returns: the edges as listed, before anything is dropped."""
 
+import dataclasses as dc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ class Listing:
         label_names: the names of the classes that ``y`` numbers, if they had names.
         symmetric: whether each edge stands for both directions (a symmetric matrix lists one half).
         masks: the nodes ``train``, ``val`` and ``test`` of the split that comes with the graph, or None.
+        header: the names of the columns that ends and weights were read from, where they had names.
     """
 
     source: NDArray[np.int64]
@@ -41,6 +43,7 @@ class Listing:
     label_names: list[str] | None = None
     symmetric: bool = False
     masks: dict[str, NDArray[np.bool_]] | None = None
+    header: tuple[str, ...] | None = None
 
     def checked(self, path: Path) -> Self:
         """Return itself; if an edge, the features or the labels do not fit the nodes, say so of ``path``."""
@@ -50,6 +53,11 @@ class Listing:
             for name, part in (("features", self.x), ("labels", self.y)):
                 if part is not None and part.shape[:1] != (nodes,):
                     raise DataError(f"{name} of shape {part.shape} for {nodes} nodes")
+        return self
+
+    def without_header(self) -> Self:
+        """Return itself without the names of columns, which nobody chose."""
+        self.header = None
         return self
 
     def graph(self, *, directed: bool) -> "Data":
@@ -69,6 +77,8 @@ class Listing:
             y=self.y,
             directed=directed,
         )
+        if self.header is not None:
+            data.summary = dc.replace(data.summary, header=self.header)
         if self.label_names is not None:
             data.label_names = self.label_names
         for part, mask in (self.masks or {}).items():

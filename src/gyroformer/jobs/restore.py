@@ -2,7 +2,7 @@
 
 import dataclasses as dc
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +91,7 @@ def restore(
     graph: "str | Path | Data | None" = None,
     *,
     features: str | None = None,
+    reading: Mapping[str, Any] | None = None,
     verify: bool = True,
 ) -> Restored:
     """Return the model of a finished run with its graph, or with another.
@@ -99,14 +100,16 @@ def restore(
         path: the run folder.
         graph: a data set's name, a file or a graph; by default the run's own, which its folder holds.
         features: a file of features, or a data set's feature set, for a ``graph`` that is given by name.
+        reading: how the file of a ``graph`` is to be read: arguments of :func:`gyroformer.load`.
         verify: whether every file of the run is checked against its checksum first.
     """
     run = open_run(path, verify=verify)
     job = run.settings.but(device="cpu")
     model = run.model.requires_grad_(False)  # it is asked, not trained
-    given = None if graph is None else _given(job, graph, features)
-    if graph is None and features is not None:
-        raise UsageError("--features belongs to a graph that is given; the run's own has its features")
+    given = None if graph is None else _given(job, graph, features, reading or {})
+    for name in ["features"] if features is not None else list(reading or {}):
+        if graph is None:
+            raise UsageError(f"--{name} belongs to a graph that is given; the run's own is in its folder")
     if given is not None and model.options.num_nodes:
         given = _in_order(given, run.ids, run.path)
     same = given is None or _is_own(run, given)
@@ -143,9 +146,11 @@ def restored_task(run: Run, job: JobSettings) -> Task:
     return task
 
 
-def _given(job: JobSettings, graph: "str | Path | Data", features: str | None) -> "Data":
+def _given(
+    job: JobSettings, graph: "str | Path | Data", features: str | None, reading: Mapping[str, Any]
+) -> "Data":
     if isinstance(graph, (str, Path)):
-        return load(graph, directed=job.graph.directed, features=features)
+        return load(graph, directed=job.graph.directed, features=features, **reading)
     if features is not None:
         raise UsageError("features belong to a graph given by name: put them into data.x")
     if "ids" in graph:

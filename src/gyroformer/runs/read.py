@@ -2,6 +2,7 @@
 
 import functools
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from gyroformer.arrays import read_arrays
 from gyroformer.data.load import load
+from gyroformer.data.registry import DATASETS
 from gyroformer.errors import CorruptFileError, DataError, MissingPartError
 from gyroformer.models import get_model
 from gyroformer.models.pretrained import CONFIG, TASK, read_config, read_weights
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from gyroformer.models.base import GraphModel
+
+_log = logging.getLogger(__name__)
 
 Row = dict[str, Any]
 ADVICE = "restore it, or run again into another folder"
@@ -172,8 +176,17 @@ class Run:
 
 
 def load_graph(options: GraphOptions) -> "Data":
-    """Return the graph that the settings name."""
-    return load(options.source, directed=options.directed, features=options.features, labels=options.labels)
+    """Return the graph that the settings name; of a file, what was understood is said."""
+    data = load(
+        options.source,
+        directed=options.directed,
+        features=options.features,
+        labels=options.labels,
+        **options.columns,
+    )
+    if options.source not in DATASETS:
+        _log.info("%s: %s", options.source, data.summary.line())
+    return data
 
 
 def coordinate_names(heads: int, width: int) -> list[str]:

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     Ready = Callable[[Data, bool], Data]
 
 
+#: options of the graph that every command has: how an edge list is read
+READING = ("header", "source_column", "target_column", "weight_column")
+
+
 class Task(ABC):
     """A loss to lower, and metrics to judge a model by.
 
@@ -47,7 +51,7 @@ class Task(ABC):
     title: ClassVar[str]
     #: what ``gyroformer NAME --help`` says, with an example
     help: ClassVar[str]
-    #: which options of the graph (``gyroformer.settings.GraphOptions``) its command has
+    #: which options of the graph (``gyroformer.settings.GraphOptions``) its command has beside ``READING``
     graph_flags: ClassVar[tuple[str, ...]] = ("features",)
     #: its options
     Objective: ClassVar[type[Options]]

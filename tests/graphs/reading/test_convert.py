@@ -1,5 +1,6 @@
 import networkx as nx
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse as sp
 import torch
@@ -78,7 +79,7 @@ def test_paths(tmp_path):
     assert to_graph(tmp_path / "g.txt").ids == to_graph(str(tmp_path / "g.txt")).ids == ["a", "b"]
 
 
-@pytest.mark.parametrize("obj", [None, 3, [[0, 1]], HeteroData(), ([[0], [1]], 2.5), ([[0], [1]], True)])
+@pytest.mark.parametrize("obj", [None, 3, ["ab"], HeteroData(), ([[0], [1]], 2.5), ([[0], [1]], True)])
 def test_what_is_no_graph(obj):
     with pytest.raises(UsageError):
         to_graph(obj)
@@ -88,3 +89,78 @@ def test_what_is_no_graph(obj):
 def test_graphs_that_cannot_be_used(obj):
     with pytest.raises(DataError):
         to_graph(obj)
+
+
+PAIRS = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")]
+
+
+def test_tables_and_lists_of_pairs_are_one_graph():
+    frame = pandas.DataFrame(PAIRS, columns=["package", "depends_on"])
+    for obj in (PAIRS, [list(pair) for pair in PAIRS], tuple(PAIRS), np.array(PAIRS), frame):
+        data = to_graph(obj)
+        assert data.ids == ["a", "b", "c", "d"]
+        assert data.edge_index[:, data.edge_index[0] < data.edge_index[1]].mT.tolist() == [
+            [0, 1],
+            [0, 2],
+            [1, 2],
+            [2, 3],
+        ]
+    assert to_graph(frame).summary.header == ("package", "depends_on")
+    assert to_graph(PAIRS).summary.header is None
+
+
+def test_weights_of_tables():
+    frame = pandas.DataFrame({"n": [5, 6], "to": ["b", "c"], "from": ["a", "b"], "cost": [0.5, 2.0]})
+    assert "edge_weight" not in to_graph(frame)
+    assert to_graph(frame, weight="cost").edge_weight.tolist() == [0.5, 0.5, 2.0, 2.0]
+    assert to_graph([("a", "b", 3), ("b", "c", 4)]).edge_weight.tolist() == [3, 3, 4, 4]
+    assert "edge_weight" not in to_graph([("a", "b", 3), ("b", "c", 4)], weight="none")
+    assert to_graph(np.array([[10, 20, 0.5]])).ids == [10, 20]
+    with pytest.raises(DataError, match="row 1: nan in column 'to' is no node id"):
+        to_graph(pandas.DataFrame({"from": ["a", "b"], "to": ["b", float("nan")]}))
+
+
+def test_arrays():
+    matrix = np.zeros((4, 4))
+    matrix[0, 1] = matrix[1, 2] = 2
+    assert to_graph(matrix).edge_weight.tolist() == [2, 2, 2, 2]
+    assert to_graph(np.array([[7, 8], [8, 9]])).ids == [7, 8, 9]
+    for table in (np.random.default_rng(0).normal(size=(20, 3)), np.ones((20, 5))):
+        with pytest.raises(UsageError, match=r"not a graph|is not a graph"):
+            to_graph(table)
+
+
+def attributed():
+    graph = nx.Graph([("x", "y"), ("y", "z")])
+    nx.set_node_attributes(graph, {"x": 1.5, "y": 2, "z": 0}, "age")
+    nx.set_node_attributes(graph, {"x": "red", "y": "blue"}, "club")
+    graph["x"]["y"]["cost"] = 3.0
+    return graph
+
+
+@pytest.mark.parametrize("library", ["networkx", "igraph"])
+def test_attributes_of_nodes_by_name(library):
+    graph = attributed()
+    if library == "igraph":
+        igraph = pytest.importorskip("igraph")
+        ages, clubs = (nx.get_node_attributes(graph, name) for name in ("age", "club"))
+        graph = igraph.Graph(n=3, edges=[(0, 1), (1, 2)])
+        graph.vs["name"] = ["x", "y", "z"]
+        graph.vs["age"] = [ages[name] for name in "xyz"]
+        graph.vs["club"] = [clubs.get(name) for name in "xyz"]
+        graph.es["cost"] = [3.0, None]
+    data = to_graph(graph, features=["age"], labels="club", weight="cost")
+    assert data.ids == ["x", "y", "z"]
+    assert data.x.tolist() == [[1.5], [2.0], [0.0]]
+    assert (data.y.tolist(), data.label_names) == ([1, 0, -1], ["blue", "red"])
+    assert data.edge_weight.tolist() == [3.0, 3.0, 1.0, 1.0]
+    assert to_graph(graph).x is None
+    with pytest.raises(UsageError, match="no node has the attribute 'aeg'; did you mean 'age'"):
+        to_graph(graph, features=["aeg"])
+
+
+def test_arguments_without_a_meaning_are_refused():
+    with pytest.raises(UsageError, match="features=.* has no meaning for a graph given as list"):
+        to_graph(PAIRS, features=["age"])
+    with pytest.raises(UsageError, match="source='a' has no meaning"):
+        to_graph(nx.path_graph(3), source="a")

@@ -3,6 +3,7 @@ import gzip
 import pytest
 
 from gyroformer.errors import DataError, UsageError
+from gyroformer.graphs.reading.columns import Wanted
 from gyroformer.graphs.reading.edge_list import read_edge_list
 from gyroformer.graphs.reading.read import read_graph
 
@@ -122,8 +123,11 @@ def test_ids_with_blanks_and_delimiters(write):
 def test_the_user_may_name_delimiter_and_header(write):
     assert pairs(write("a,x b,y\n"), delimiter=" ") == [("a,x", "b,y")]
     assert pairs(write("a:b\nb:c\n"), delimiter=":") == [("a", "b"), ("b", "c")]
-    assert pairs(write("source target\nb c\n"), header=False) == [("source", "target"), ("b", "c")]
-    assert pairs(write("x y\nb c\n"), header=True) == [("b", "c")]
+    assert pairs(write("source target\nb c\n"), wanted=Wanted(header=False)) == [
+        ("source", "target"),
+        ("b", "c"),
+    ]
+    assert pairs(write("x y\nb c\n"), wanted=Wanted(header=True)) == [("b", "c")]
     with pytest.raises(UsageError, match="single ASCII character"):
         read_edge_list(write("a::b\n"), delimiter="::")
 

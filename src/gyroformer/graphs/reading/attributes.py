@@ -10,7 +10,7 @@ from gyroformer.arrays import Arrays, read_arrays
 from gyroformer.errors import DataError, in_file
 from gyroformer.graphs.check import MAX_CLASSES, UNLABELLED, checked_features, checked_labels
 from gyroformer.graphs.listing import Listing
-from gyroformer.graphs.reading.dialect import plain_name
+from gyroformer.graphs.reading.columns import plain_name
 from gyroformer.graphs.reading.lines import quoted
 from gyroformer.graphs.reading.names import plain_names
 from gyroformer.graphs.reading.npz import IDS, LABELS, feature_part, first_of, plain_ids

@@ -1,46 +1,47 @@
 """How an edge list is written: its delimiter, its header and which columns mean what."""
 
+import dataclasses as dc
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from gyroformer.errors import UsageError
+from gyroformer.errors import DataError, UsageError
+from gyroformer.graphs.reading.columns import (
+    SURE_SOURCE,
+    SURE_TARGET,
+    Columns,
+    Wanted,
+    named_columns,
+    numbered_columns,
+    plain_name,
+)
 from gyroformer.graphs.reading.grid import Rows, split_line
 from gyroformer.graphs.reading.lines import located, quoted
 from gyroformer.graphs.reading.numbers import is_number
 
 SAMPLE = 200
-
-# Names that no real node pair is likely to have: enough to call the first line a header.
-_SURE_SOURCE = {
-    "source",
-    "src",
-    "from",
-    "id1",
-    "node1",
-    "fromnodeid",
-    "fromid",
-    "sourceid",
-    "fromnode",
-    "nodeid1",
-}
-_SURE_TARGET = {"target", "dst", "to", "id2", "node2", "tonodeid", "toid", "targetid", "tonode", "nodeid2"}
-# Names that say which column is which once the first line is known to be a header.
-_SOURCE = _SURE_SOURCE | {"u", "i", "head", "start", "child", "subject", "a"}
-_TARGET = _SURE_TARGET | {"v", "j", "tail", "end", "parent", "object", "b", "destination", "dest"}
-_WEIGHT = {"weight", "weights", "w", "edgeweight", "value", "strength", "count"}
+#: a word or a few, as columns are called: package, depends_on, Node A
+_COLUMN_NAME = re.compile(r"[^\W\d][\w .:/()-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What the first lines tell: ``delimiter`` None is runs of blanks, ``weight`` None is no such column."""
+    """What the first lines tell.
+
+    Attributes:
+        delimiter: None is runs of blanks.
+        width: number of columns.
+        columns: which of them mean what.
+        header: the names of the columns; None if the first line is an edge.
+        doubtful: the names, if only the rest of the file can tell whether they are names: the first line is one if
+            it joins two words that no other line has.
+    """
 
     delimiter: bytes | None
-    columns: int
-    header: bool
-    source: int = 0
-    target: int = 1
-    weight: int | None = None
+    width: int
+    columns: Columns
+    header: tuple[str, ...] | None = None
+    doubtful: tuple[str, ...] | None = None
 
 
 def delimiter_bytes(delimiter: str) -> bytes | None:
@@ -54,14 +55,14 @@ def delimiter_bytes(delimiter: str) -> bytes | None:
     return delimiter.encode()
 
 
-def find_dialect(path: Path, rows: Rows, delimiter: str | None, header: bool | None) -> Dialect:
+def find_dialect(path: Path, rows: Rows, delimiter: str | None, wanted: Wanted) -> Dialect:
     """Return the dialect of the first lines of an edge list.
 
     Args:
         path: file, for its suffix and for errors.
         rows: first lines with data, at least one.
         delimiter: delimiter if the user named it.
-        header: whether the first line is a header, if the user said so.
+        wanted: what the user says of the columns.
 
     Raises:
         DataError: if no delimiter gives two columns, or the third column of a file without header is text.
@@ -80,12 +81,17 @@ def find_dialect(path: Path, rows: Rows, delimiter: str | None, header: bool | N
     table = [
         fields for fields in table if len(fields) == columns
     ]  # others are errors for the reader to report
+    names = tuple(field.decode("utf-8") for field in table[0])
+    header = wanted.header
     if header is None:
-        header = _looks_like_header(table)
-    if header:
-        return _named_columns(table[0], sign)
-    weight = None if columns == 2 else _weight_column(path, int(rows.numbers[0]), table)
-    return Dialect(sign, columns, header=False, weight=weight)
+        header = wanted.names_columns or _looks_like_header(table)
+    doubtful = names if wanted.header is None and _may_be_header(table[0]) else None
+    if header or (doubtful and columns > 2 and _has_usual_names(path, names, wanted)):
+        return Dialect(sign, columns, named_columns(path, names, wanted), header=names)
+    found = numbered_columns(path, columns, wanted)
+    if wanted.weight is None and columns > 2 and (found.source, found.target) == (0, 1):
+        found = dc.replace(found, weight=_weight_column(path, int(rows.numbers[0]), table, doubtful))
+    return Dialect(sign, columns, found, doubtful=doubtful)
 
 
 def _find_delimiter(path: Path, lines: list[bytes]) -> bytes | None:
@@ -108,11 +114,6 @@ def _find_delimiter(path: Path, lines: list[bytes]) -> bytes | None:
     return next((sign for sign in order if len(split_line(lines[0], sign) or []) > 1), None)
 
 
-def plain_name(field: bytes) -> str:
-    """Return a column's name with only its letters and digits, in lower case."""
-    return re.sub(r"[^a-z0-9]", "", field.decode("utf-8").lower())
-
-
 def _is_integer(field: bytes) -> bool:
     return re.fullmatch(rb"[-+]?[0-9]+", field) is not None
 
@@ -120,7 +121,7 @@ def _is_integer(field: bytes) -> bool:
 def _looks_like_header(table: list[list[bytes]]) -> bool:
     first, rest = table[0], table[1:]
     names = {plain_name(field) for field in first}
-    if names & _SURE_SOURCE and names & _SURE_TARGET:
+    if names & SURE_SOURCE and names & SURE_TARGET:
         return True
     if not rest:
         return False
@@ -130,27 +131,41 @@ def _looks_like_header(table: list[list[bytes]]) -> bool:
     return third and all(is_number(fields[2]) for fields in rest)
 
 
-def _named_columns(names: list[bytes], sign: bytes | None) -> Dialect:
-    """Return the dialect of a header: known names say which column is which, else the ends come first."""
-    plain = [plain_name(name) for name in names]
-    source = next((index for index, name in enumerate(plain) if name in _SOURCE), None)
-    target = next((index for index, name in enumerate(plain) if name in _TARGET), None)
-    if source is None or target is None:
-        source, target = 0, 1
-    weights = [index for index, name in enumerate(plain) if name in _WEIGHT and index not in (source, target)]
-    weight = weights[0] if weights else None
-    return Dialect(sign, len(names), header=True, source=source, target=target, weight=weight)
+def _may_be_header(first: list[bytes]) -> bool:
+    """Return whether all fields could be names of columns: different words."""
+    words = [field for field in first if field]
+    return (
+        len(words) > 1
+        and len(set(words)) == len(words)
+        and all(_COLUMN_NAME.fullmatch(word.decode("utf-8")) for word in words)
+    )
 
 
-def _weight_column(path: Path, line: int, table: list[list[bytes]]) -> int | None:
+def _has_usual_names(path: Path, names: tuple[str, ...], wanted: Wanted) -> bool:
+    """Return whether words (not letters) name columns other than the first two as the ends of edges."""
+    found = named_columns(path, names, wanted)
+    return found != Columns() and all(len(names[end]) > 1 for end in (found.source, found.target))
+
+
+def _weight_column(
+    path: Path, line: int, table: list[list[bytes]], doubtful: tuple[str, ...] | None
+) -> int | None:
     third = [fields[2] for fields in table]
     if not any(third):  # each line ends with a delimiter
         return None
-    if not is_number(third[0]):
-        raise located(
-            path,
-            line,
-            f"third column {quoted(third[0])} is not a number, so it is not a weight: "
-            "name the columns in a header line such as source,target,relation",
-        )
-    return 2
+    if is_number(third[0]):
+        return 2
+    if doubtful is not None:
+        return None  # a column of words, fine below a header; the reader finds out at the end of the file
+    raise not_a_weight(path, line, third[0])
+
+
+def not_a_weight(path: Path, line: int, field: bytes | str) -> DataError:
+    """Return the error for a third column that is no weight, in a file without a header."""
+    return located(
+        path,
+        line,
+        f"third column {quoted(field)} is not a number, so it is not a weight: name the columns in a header line "
+        "such as source,target,relation, or say which columns count with --source and --target (from Python: source=, "
+        "target=)",
+    )

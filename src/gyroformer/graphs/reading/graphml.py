@@ -1,13 +1,10 @@
-"""GraphML files, streamed; document type declarations are refused, so no entity can ever expand."""
+"""GraphML files, streamed."""
 
 from pathlib import Path
-from xml.parsers import expat
 
-from gyroformer.errors import DataError
 from gyroformer.graphs.listing import Listing
-from gyroformer.graphs.reading.lines import located, quoted, raw_pieces
-from gyroformer.graphs.reading.marked import MarkedGraph
 from gyroformer.graphs.reading.names import MAX_NODES
+from gyroformer.graphs.reading.xml import GraphXml
 
 
 def read_graphml(path: Path, *, max_nodes: int = MAX_NODES) -> Listing:
@@ -18,65 +15,31 @@ def read_graphml(path: Path, *, max_nodes: int = MAX_NODES) -> Listing:
             ends at a node that is not declared.
     """
     reader = _Reader(path, max_nodes)
-    parser = reader.parser
-    try:
-        for piece in raw_pieces(path):
-            parser.Parse(piece, False)
-        parser.Parse(b"", True)
-    except expat.ExpatError as error:
-        problem = f"not well-formed XML ({expat.ErrorString(error.code)}): save the file again"
-        raise located(path, error.lineno, problem) from None
-    except (LookupError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise located(
-            path, parser.CurrentLineNumber, f"cannot be decoded ({error}): save it as UTF-8"
-        ) from None
+    reader.read()
     return reader.graph.listing()
 
 
-class _Reader:
-    """Handlers of the XML parser; only what a graph needs is kept."""
+class _Reader(GraphXml):
+    """Keeps what a graph needs."""
+
+    root = "graphml"
 
     def __init__(self, path: Path, max_nodes: int) -> None:
-        self.graph = MarkedGraph(path, max_nodes)
-        self._path = path
-        self._depth = 0
+        super().__init__(path, max_nodes)
         self._graphs_open = 0
         self._graphs = 0
-        self._root: str | None = None
         self._weight_key: str | None = None
         self._key_open: str | None = None
         self._in_edge = False
         self._text: list[str] | None = None
-        self.parser = expat.ParserCreate(namespace_separator=" ")
-        self.parser.buffer_text = True
-        self.parser.StartDoctypeDeclHandler = self._doctype
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
 
-    def _error(self, problem: str) -> DataError:
-        return located(self._path, self.parser.CurrentLineNumber, problem)
-
-    def _doctype(self, *_: object) -> None:
-        raise self._error(
-            "a document type declaration (DTD), which can expand without end: remove the <!DOCTYPE> part"
-        )
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        tag = name.rpartition(" ")[2]
-        if self._root is None:
-            self._root = tag
-            if tag != "graphml":
-                raise self._error(
-                    f"the root element is {quoted(tag)}, not 'graphml': this is another kind of XML"
-                )
-        elif tag == "graph":
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Take an element that begins."""
+        if tag == "graph":
             self._graphs += self._graphs_open == 0
             self._graphs_open += 1
             if self._graphs > 1:
-                raise self._error("a second graph: keep one graph per file")
+                raise self.error("a second graph: keep one graph per file")
         elif (
             tag == "key"
             and attributes.get("attr.name") == "weight"
@@ -84,25 +47,20 @@ class _Reader:
         ):
             self._weight_key = self._key_open = attributes.get("id")
         elif tag == "node":
-            self.graph.add_node(self._attribute(tag, attributes, "id"), self.parser.CurrentLineNumber)
+            self.graph.add_node(self.attribute(tag, attributes, "id"), self.parser.CurrentLineNumber)
         elif tag == "edge":
-            source, target = (self._attribute(tag, attributes, end) for end in ("source", "target"))
+            source, target = (self.attribute(tag, attributes, end) for end in ("source", "target"))
             self.graph.add_edge(source, target, self.parser.CurrentLineNumber)
             self._in_edge = True
         elif tag == "hyperedge":
-            raise self._error("a hyperedge: only edges between two nodes can be read")
+            raise self.error("a hyperedge: only edges between two nodes can be read")
         elif (tag == "data" and self._in_edge and attributes.get("key") == self._weight_key) or (
             tag == "default" and self._key_open is not None
         ):
             self._text = []
 
-    def _attribute(self, tag: str, attributes: dict[str, str], name: str) -> str:
-        if name not in attributes:
-            raise self._error(f"<{tag}> without the attribute {name!r}: add it")
-        return attributes[name]
-
-    def _end(self, name: str) -> None:
-        tag = name.rpartition(" ")[2]
+    def end(self, tag: str) -> None:
+        """Take the end of an element."""
         if tag == "graph":
             self._graphs_open -= 1
         elif tag == "edge":
@@ -117,6 +75,7 @@ class _Reader:
                 self.graph.default_weight = value
             self._text = None
 
-    def _characters(self, text: str) -> None:
+    def characters(self, text: str) -> None:
+        """Take text between elements."""
         if self._text is not None:
             self._text.append(text)

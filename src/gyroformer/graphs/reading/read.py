@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from gyroformer.errors import DataError, UsageError, did_you_mean, in_file
 from gyroformer.graphs.listing import Listing
 from gyroformer.graphs.reading.attributes import add_features, add_labels
+from gyroformer.graphs.reading.columns import NO_WEIGHT, Wanted
 from gyroformer.graphs.reading.edge_list import read_edge_list
+from gyroformer.graphs.reading.edge_table import read_json_lines, read_parquet_edges
+from gyroformer.graphs.reading.gexf import read_gexf
 from gyroformer.graphs.reading.gml import read_gml
 from gyroformer.graphs.reading.graphml import read_graphml
 from gyroformer.graphs.reading.lines import raw_pieces
@@ -19,13 +22,20 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 EDGE_LISTS = (".txt", ".csv", ".tsv", ".edges", ".edgelist", ".el")
+#: files whose columns have names of their own
+TABLES: dict[str, Callable[..., Listing]] = {
+    ".parquet": read_parquet_edges,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+}
 READERS: dict[str, Callable[..., Listing]] = {
     ".mtx": read_matrix_market,
     ".graphml": read_graphml,
     ".gml": read_gml,
+    ".gexf": read_gexf,
     ".npz": read_npz,
 }
-SUFFIXES = (*EDGE_LISTS, *READERS)
+SUFFIXES = (*EDGE_LISTS, *TABLES, *READERS)
 
 
 def read_graph(
@@ -36,12 +46,15 @@ def read_graph(
     labels: str | Path | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    weight: str | None = None,
     max_nodes: int = MAX_NODES,
 ) -> "Data":
     """Read a graph file by its suffix.
 
-    An edge list is ``.txt .csv .tsv .edges``; the others are ``.mtx .graphml .gml .npz``. All but the
-    last may be compressed (``.gz``).
+    An edge list is ``.txt .csv .tsv .edges .jsonl .parquet``; the others are ``.mtx .graphml .gml .gexf .npz``. All
+    but parquet and ``.npz`` may be compressed (``.gz``).
 
     Args:
         path: the file.
@@ -50,6 +63,9 @@ def read_graph(
         labels: file of node labels, of the same kinds; may be the same file.
         delimiter: character between the columns of an edge list, ``" "`` for whitespace; found by default.
         header: whether an edge list's first line names its columns; found by default.
+        source: the column of an edge list that holds the first ends: its name, or its number from 1.
+        target: the same for the second ends.
+        weight: the same for weights; ``"none"`` for an unweighted graph, whatever the file holds.
         max_nodes: refuse files with more nodes than this, or that claim to have.
 
     Returns:
@@ -65,16 +81,7 @@ def read_graph(
     kind = suffix_of(path)
     if kind in EDGE_LISTS and next(raw_pieces(path, len(BANNER)), b"").lower() == BANNER:
         kind = ".mtx"  # networkrepository.com serves Matrix Market files under the suffix .edges
-    if kind in EDGE_LISTS:
-        listing = read_edge_list(path, delimiter=delimiter, header=header, max_nodes=max_nodes)
-    elif kind not in READERS:
-        raise DataError(
-            f"{path}: unknown suffix {kind!r}: use one of {' '.join(SUFFIXES)}, perhaps followed by .gz"
-        )
-    elif delimiter is not None or header is not None:
-        raise UsageError(f"delimiter and header are for edge lists, and {path} is not one: leave them out")
-    else:
-        listing = READERS[kind](path, max_nodes=max_nodes)
+    listing = _read(path, kind, delimiter, Wanted(header, source, target, weight), max_nodes)
     if features is not None:
         add_features(listing, existing_file(features))
     if labels is not None:
@@ -82,6 +89,32 @@ def read_graph(
     check_max_nodes(path, len(listing.ids), max_nodes)
     with in_file(path):
         return listing.graph(directed=directed)
+
+
+def _read(path: Path, kind: str, delimiter: str | None, wanted: Wanted, max_nodes: int) -> Listing:
+    """Return the edges of a file of a kind; what does not apply to the kind is refused."""
+    if kind in EDGE_LISTS:
+        return read_edge_list(path, delimiter=delimiter, wanted=wanted, max_nodes=max_nodes)
+    foreign = ["delimiter"] if delimiter is not None else []
+    if kind in TABLES:
+        foreign += ["header"] if wanted.header is not None else []
+        if not foreign:
+            return TABLES[kind](path, wanted=wanted, max_nodes=max_nodes)
+        raise UsageError(
+            f"{' and '.join(foreign)}: for text files, and {path} has named columns: leave it out"
+        )
+    if kind not in READERS:
+        raise DataError(
+            f"{path}: unknown suffix {kind!r}: use one of {' '.join(SUFFIXES)}, perhaps followed by .gz"
+        )
+    unweighted = wanted.weight == NO_WEIGHT
+    foreign += [name for name in wanted.given if not (name == "weight" and unweighted)]
+    if foreign:
+        raise UsageError(f"{' and '.join(foreign)}: for edge lists, and {path} is not one: leave it out")
+    listing = READERS[kind](path, max_nodes=max_nodes)
+    if unweighted:
+        listing.weight = None
+    return listing
 
 
 def existing_file(path: str | Path) -> Path:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gyroformer.errors import DataError, MissingPartError
-from gyroformer.graphs.reading.dialect import plain_name
+from gyroformer.errors import DataError
+from gyroformer.graphs.reading.columns import plain_name
 from gyroformer.graphs.reading.grid import Rows, data_rows, split_line, text_columns
 from gyroformer.graphs.reading.lines import line_blocks, located, quoted
 from gyroformer.graphs.reading.numbers import is_number
+from gyroformer.graphs.reading.parquet import read_parquet
 
 ID_NAMES = {"id", "ids", "node", "nodes", "nodeid", "nodeids", "name", "nodename", "index"}
 LABEL_NAMES = {"label", "labels", "y", "class", "classes", "target", "category", "nodelabel"}
@@ -42,7 +43,7 @@ def table_chunks(path: Path) -> Iterator[Chunk]:
         MissingPartError: if the file is parquet and pyarrow is not installed.
     """
     if path.suffix.lower() == ".parquet":
-        yield _parquet_chunk(path)
+        yield _arrow_chunk(path, read_parquet(path))
         return
     layout: _Layout | None = None
     empty = True
@@ -114,23 +115,6 @@ def _text_chunk(path: Path, rows: Rows, layout: _Layout) -> Chunk:
         if column != key
     ]
     return Chunk(ids, columns, lambda row: f"{path}:{int(rows.numbers[row])}")
-
-
-def _parquet_chunk(path: Path) -> Chunk:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingPartError("pyarrow", "parquet", f"reading {path}") from None
-    try:
-        table = parquet.read_table(path, page_checksum_verification=True)
-        table.validate(full=True)
-        return _arrow_chunk(path, table)
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{path}: not a valid parquet file ({reason}): write it again") from None
 
 
 def _arrow_chunk(path: Path, table: Any) -> Chunk:

@@ -117,7 +117,7 @@ def smallest_eigenpairs(adjacency: Csr, count: int) -> Eigenpairs:
             vectors = _lanczos(laplacian, null, count, invert=method == "invert")
     except NotConverged as failure:
         method = "multigrid" if has_multigrid() and method != "multigrid" else "lobpcg"
-        _log.info("%s; going on with %s", failure, method)
+        _log.debug("%s; going on with %s", failure, method)
         vectors = _lobpcg(laplacian, null, count, multigrid=method == "multigrid", strict=False)
     values, vectors = _rayleigh_ritz(laplacian, null, vectors, count)
     return Eigenpairs(values, vectors, method)
