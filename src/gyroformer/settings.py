@@ -38,7 +38,9 @@ class GraphOptions(Options):
     """Which graph."""
 
     source: str = option("a data set's name or a file; empty for a graph given in Python", default="")
-    directed: bool = option("whether the direction of edges is kept", default=False)
+    directed: bool = option(
+        "keep the direction of edges; for Transformers, whose edge tokens are then directed", default=False
+    )
     features: str | None = option(
         "a file of node features, or one of a data set's feature sets", default=None
     )
@@ -159,5 +161,12 @@ def make_job(
     name = (
         usual_recipe(task, model=model, dataset=dataset, features=has_features) if recipe is None else recipe
     )
-    given = merged(TASKS[task].implied(values), values)
-    return job_from_plain(merged({**read_recipe(task, name), "task": task, "recipe": name}, given))
+    implied = TASKS[task].implied(values)
+    if graph.get("directed") and get_model(model).tokens:
+        implied = merged(implied, {"model": {"options": {"edge_tokens": "directed"}}})
+    given = merged(implied, values)
+    base = read_recipe(task, name)
+    # what a recipe says for one model only
+    own = base.pop("models", {}).get(model, {})
+    base = merged({**base, "task": task, "recipe": name}, {"model": {"options": own}} if own else {})
+    return job_from_plain(merged(base, given))

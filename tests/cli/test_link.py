@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 from small_graphs import write_blocks
 from typer.testing import CliRunner
@@ -69,3 +70,75 @@ def test_a_graph_that_is_too_small_is_code_3(tmp_path):
     done = run(tmp_path / "tiny.csv", *FAST, "--out", tmp_path / "run")
     assert done.exit_code == 3
     assert "2 edges: too few" in done.stderr
+
+
+def hub_graph(folder):
+    """Write a graph of a few hubs with many neighbours each, where degrees tell more than distances."""
+    rng = np.random.default_rng(0)
+    rows = {(f"hub{i}", f"hub{j}") for i in range(6) for j in range(i)}
+    for leaf in range(150):
+        rows |= {(f"leaf{leaf}", f"hub{hub}") for hub in rng.choice(6, size=2, replace=False)}
+    path = folder / "hubs.csv"
+    path.write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in sorted(rows)))
+    return path, rows
+
+
+def test_the_command_answers_which_edges_are_missing(tmp_path):
+    path, rows = hub_graph(tmp_path)
+    done = run(path, "--epochs", "60", "--out", tmp_path / "run", "--new-edges", "7", "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)["new_edges"]
+    assert len(found) == 7
+    assert not {(one["source"], one["target"]) for one in found} & rows
+    assert not {(one["target"], one["source"]) for one in found} & rows
+    chances = [one["probability"] for one in found]
+    assert chances == sorted(chances, reverse=True)
+    written = (tmp_path / "run" / "new_edges.csv").read_text().splitlines()
+    assert written[0] == "source,target,distance,probability"
+    assert [line.split(",")[:2] for line in written[1:]] == [[one["source"], one["target"]] for one in found]
+    # the same question to the finished run has the same answer
+    asked = CliRunner().invoke(app, ["predict", str(tmp_path / "run"), "--new-edges", "7", "--json"])
+    assert [one["source"] for one in json.loads(asked.stdout)["new_edges"]] == [o["source"] for o in found]
+
+
+def test_the_missing_edges_of_one_node(tmp_path):
+    path, _ = hub_graph(tmp_path)
+    options = ("--epochs", "60", "--for", "leaf3", "--out", tmp_path / "run")
+    done = run(path, *options)
+    assert done.exit_code == 0, done.stderr
+    assert "most likely missing edges" in done.stdout
+    written = [line.split(",") for line in (tmp_path / "run" / "new_edges.csv").read_text().splitlines()[1:]]
+    assert {row[0] for row in written} == {"leaf3"}
+    # a node with two hubs is likelier to have a third than another leaf
+    assert written[0][1].startswith("hub")
+    asked = CliRunner().invoke(app, ["predict", str(tmp_path / "run"), "--for", "leaf3", "--json"])
+    assert [one["target"] for one in json.loads(asked.stdout)["new_edges"]] == [row[1] for row in written]
+
+
+def test_a_wrong_node_is_refused_before_anything_is_done(tmp_path):
+    path, _ = hub_graph(tmp_path)
+    done = run(path, "--for", "leef3", "--out", tmp_path / "run")
+    assert (done.exit_code, "did you mean 'leaf3'" in done.stderr) == (2, True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_degrees_find_what_distances_do_not(tmp_path):
+    path, _ = hub_graph(tmp_path)
+    found = {}
+    for flag in ("--degrees", "--no-degrees"):
+        done = run(path, "--epochs", "60", flag, "--out", tmp_path / flag, "--new-edges", "0", "--json")
+        found[flag] = json.loads(done.stdout)
+    assert found["--degrees"]["val_auc"] > found["--no-degrees"]["val_auc"] + 2
+    assert found["--degrees"]["decoder"]["degree_weight"] > 0
+    assert found["--no-degrees"]["decoder"]["degree_weight"] is None
+
+
+def test_probabilities_are_calibrated(tmp_path):
+    path, *_ = write_blocks(tmp_path, size=40)
+    held_out = ("--val-fraction", "0.2", "--test-fraction", "0.2", "--new-edges", "0")
+    done = run(path, "--epochs", "60", *held_out, "--json", "--out", tmp_path / "run")
+    found = json.loads(done.stdout)
+    assert found["test_calibration"] < 8  # 780 test pairs: chance alone gives some points
+    scale, shift = found["decoder"]["calibration"]
+    assert scale > 0
+    assert (scale, shift) != (1.0, 0.0)

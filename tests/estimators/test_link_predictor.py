@@ -47,13 +47,15 @@ def test_communities_are_learned():
 
 
 def test_fractions_and_decoder_reach_the_job():
-    found = gf.LinkPredictor(test_fraction=0.3, val_fraction=0.2, decoder="distance", radius=1.5, **QUICK)
+    fixed = {"decoder": "distance", "radius": 1.5, "learn_decoder": False, "degrees": False}
+    found = gf.LinkPredictor(test_fraction=0.3, val_fraction=0.2, **fixed, **QUICK)
     found.fit(labelled_graph(nodes=30))
     about = found.split_.about()
     edges = about["train"] + about["val"] + about["test"]
     assert about["test"] == pytest.approx(0.3 * edges, abs=1)
     assert about["val"] == pytest.approx(0.2 * edges, abs=1)
-    assert found.results_["decoder"] == {"kind": "distance", "radius": 1.5, "temperature": 1.0}
+    decoder = {"kind": "distance", "radius": 1.5, "temperature": 1.0, "degree_weight": None}
+    assert {**found.results_["decoder"], "calibration": 0} == {**decoder, "calibration": 0}
 
 
 def test_a_learned_decoder_is_saved(tmp_path):
@@ -84,3 +86,20 @@ def test_ids_of_text():
 def test_what_makes_no_sense_is_refused(call, said, predictor):
     with pytest.raises(UsageError, match=said):
         call(predictor)
+
+
+def test_new_edges_are_none_of_the_graph_and_have_the_probabilities_of_predict():
+    graph = nx.karate_club_graph()
+    predictor = gf.LinkPredictor(epochs=30, random_state=0).fit(graph)
+    found = predictor.new_edges(8)
+    assert len(found) == 8
+    assert not any(graph.has_edge(u, v) or u == v for u, v, _ in found)
+    chances = predictor.predict_proba([(u, v) for u, v, _ in found])[:, 1]
+    np.testing.assert_allclose([p for *_, p in found], chances, rtol=1e-4)
+    # the same by looking at every pair
+    others = [(u, v) for u in graph for v in graph if u < v and not graph.has_edge(u, v)]
+    best = np.sort(predictor.predict_proba(others)[:, 1])[::-1][:8]
+    np.testing.assert_allclose(chances, best, rtol=1e-4)
+    assert {u for u, *_ in predictor.new_edges(3, node=33)} == {33}
+    with pytest.raises(UsageError, match="no node has the id 99"):
+        predictor.new_edges(3, node=99)

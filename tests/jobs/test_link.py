@@ -97,7 +97,8 @@ def test_a_learned_decoder_is_kept_with_the_run(tmp_path):
         job_of(epochs=10, objective={"learn_decoder": True}), data=blocks_graph(), out=tmp_path / "run"
     )
     kept = open_run(tmp_path / "run").task_weights
-    assert set(kept) == {"decoder.radius_change", "decoder.log_temperature_change"}
+    learned = {"radius_change", "log_temperature_change", "degree_weight", "calibration"}
+    assert set(kept) == {f"decoder.{name}" for name in learned}
     assert done.results["decoder"]["radius"] == pytest.approx(2.0 + float(kept["decoder.radius_change"]))
     assert done.results["decoder"]["radius"] != 2.0
 

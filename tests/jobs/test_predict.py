@@ -55,7 +55,12 @@ def test_distances_have_probabilities_in_a_link_run(restored):
     far = distance_matrix(run)
     expected = float(far[run.ids.index("n1"), run.ids.index("n2")])
     assert found[0]["distance"] == pytest.approx(expected)
-    assert found[0]["probability"] == pytest.approx(1 / (torch.tensor(expected**2 - 2).exp().item() + 1))
+    about = run.results["decoder"]
+    degree = run.decoder.degree[[run.ids.index("n1"), run.ids.index("n2")]]
+    odds = (about["radius"] - expected**2) / about["temperature"]
+    odds += about["degree_weight"] * float(torch.log1p(degree).sum())
+    odds = about["calibration"][0] * odds + about["calibration"][1]
+    assert found[0]["probability"] == pytest.approx(float(torch.tensor(odds).sigmoid()), rel=1e-4)
     assert (found[1]["distance"], found[1]["source"]) == (0.0, "n3")
 
 

@@ -45,3 +45,41 @@ def test_wrong_values_are_refused(wrong):
         LinkDecoder(**wrong)
     with pytest.raises(UsageError, match="one of fermi-dirac, distance"):
         LinkDecoder("dot")
+
+
+def test_degrees_count_without_the_edge_itself():
+    decoder = LinkDecoder(degrees=True).know(torch.tensor([[0, 0, 1], [1, 2, 2]]), 4)
+    assert decoder.degree.tolist() == [2, 2, 2, 0]
+    with torch.no_grad():
+        decoder.degree_weight.fill_(0.5)
+    squared, pairs = torch.zeros(2), torch.tensor([[0, 0], [1, 3]])
+    plain = decoder(squared)
+    log = torch.log1p(torch.tensor([0.0, 1.0, 2.0]))
+    found = decoder.pairs(squared, pairs)
+    torch.testing.assert_close(found - plain, 0.5 * torch.stack((log[2] + log[2], log[2] + log[0])))
+    known = decoder.pairs(squared[:1], pairs[:, :1], known=True)
+    torch.testing.assert_close(known - plain[:1], 0.5 * (log[1] + log[1]).reshape(1))
+    rows = decoder.rows(torch.zeros(1, 4), torch.tensor([0]))
+    torch.testing.assert_close(rows[0, [1, 3]], found)
+
+
+def test_calibration_finds_the_odds_of_held_out_pairs():
+    generator = torch.Generator().manual_seed(0)
+    logit = 3 * torch.randn(40_000, generator=generator)
+    edge = torch.rand(40_000, generator=generator) < torch.sigmoid(0.5 * logit - 1)
+    decoder = LinkDecoder()
+    decoder.calibrate(logit[edge], logit[~edge])
+    torch.testing.assert_close(decoder.calibration, torch.tensor([0.5, -1.0]), rtol=0.05, atol=0.05)
+
+
+def test_calibration_of_logits_that_tell_everything_stays_finite():
+    decoder = LinkDecoder()
+    decoder.calibrate(torch.full((50,), 4.0), torch.full((50,), -4.0))
+    chance = decoder.calibrated(torch.tensor([4.0, -4.0])).sigmoid()
+    torch.testing.assert_close(chance, torch.tensor([51 / 52, 1 / 52]), rtol=1e-3, atol=1e-4)
+
+
+def test_a_calibration_that_would_turn_the_order_is_left_out():
+    decoder = LinkDecoder()
+    decoder.calibrate(torch.tensor([-1.0, -2.0]), torch.tensor([1.0, 2.0]))
+    assert decoder.calibration.tolist() == [1.0, 0.0]

@@ -1,18 +1,27 @@
 """``gyroformer embed``, ``classify``, ``link``: run a job, or several, and print what came out."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from gyroformer.cli.job_flags import RunOptions
 from gyroformer.cli.options import print_json, set_threads
-from gyroformer.errors import Interrupted
+from gyroformer.cli.predict import print_answer
+from gyroformer.errors import Interrupted, UsageError, did_you_mean
 from gyroformer.settings import JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from gyroformer.jobs.predict import Answer
+
 RUNS = Path("runs")
+#: the file of a link run that holds the likeliest missing edges
+NEW_EDGES = "new_edges.csv"
 
 
 def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
@@ -33,10 +42,30 @@ def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
     except Interrupted as stop:
         # with several seeds the folder that is resumed is the one above the run's
         raise Interrupted(out, stop.epoch) from None
+    found = _new_edges(out, job, options) if "new_edges" in TASKS[job.task].run_flags else None
     if options.json:
-        print_json({**results, "run": str(out)})
-    else:
-        _print(results, TASKS[job.task].shown, out)
+        edges = {} if found is None else {"new_edges": found.records()}
+        print_json({**results, **edges, "run": str(out)})
+        return
+    _print(results, TASKS[job.task].shown, out)
+    if found is not None:
+        print_answer(found, title="most likely missing edges")
+        typer.echo(f"written: {out / NEW_EDGES}")
+
+
+def _new_edges(out: Path, job: JobSettings, options: RunOptions) -> "Answer | None":
+    """Return the likeliest missing edges by the run in ``out``, or by the first of several, and write them there."""
+    if not options.new_edges:
+        return None
+    from gyroformer.jobs.answer_files import write_answers
+    from gyroformer.jobs.predict import new_edges
+    from gyroformer.jobs.restore import restore
+    from gyroformer.jobs.seeds import seed_folder
+
+    folder = out if options.seeds == 1 else seed_folder(out, job.seed)
+    found = new_edges(restore(folder, verify=False), options.new_edges, options.for_node)
+    write_answers(out / NEW_EDGES, [found], {})
+    return found
 
 
 def _one(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
@@ -45,9 +74,26 @@ def _one(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
 
     with training_bar() as listen:
         done = run_job(
-            job, out=out, resume=options.resume, listen=listen, ignore_memory=options.ignore_memory
+            job,
+            out=out,
+            resume=options.resume,
+            listen=listen,
+            ignore_memory=options.ignore_memory,
+            look=_looker(options),
         )
     return done.results
+
+
+def _looker(options: RunOptions) -> "Callable[[Data], None]":
+    """Return the check that the node of ``--for`` is one, before hours are spent."""
+
+    def look(graph: "Data") -> None:
+        name = options.for_node
+        known = {str(one) for one in graph.ids} if name is not None else set()
+        if name is not None and name not in known:
+            raise UsageError(f"--for {name}: no node has this id{did_you_mean(name, sorted(known))}")
+
+    return look
 
 
 def _many(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
@@ -62,7 +108,13 @@ def _many(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
         )
 
     found = run_seeds(
-        job, options.seeds, out=out, resume=options.resume, tell=tell, ignore_memory=options.ignore_memory
+        job,
+        options.seeds,
+        out=out,
+        resume=options.resume,
+        tell=tell,
+        ignore_memory=options.ignore_memory,
+        look=_looker(options),
     )
     last = found["runs"][-1]
     return {**last, **found["mean"], **found}

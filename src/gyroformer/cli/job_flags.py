@@ -40,6 +40,15 @@ class RunOptions(Options):
     seeds: int = option(
         "number of runs, with the seeds --seed, --seed + 1, …", default=1, at_least=1, at_most=10_000
     )
+    new_edges: int = option(
+        "number of likely missing edges to print and to write to new_edges.csv; 0 for none",
+        default=10,
+        at_least=0,
+        at_most=1_000_000,
+    )
+    for_node: str | None = option(
+        "the node whose missing edges are wanted; none for all", default=None, flag="for"
+    )
     ignore_memory: bool = option("start even if memory may not suffice", default=False)
     threads: int | None = option(
         "CPU threads for torch; none for torch's own choice", default=None, at_least=1, at_most=MAX_THREADS
@@ -151,7 +160,10 @@ def _run_flags(job: JobSettings) -> Iterator[Flag]:
     for one in options_of(JobSettings):
         if one.name in ("seed", "device", "dtype"):
             yield Flag((one.name,), one, "Run", getattr(job, one.name))
+    others = {name for task in TASKS.values() for name in task.run_flags} - set(TASKS[job.task].run_flags)
     for one in options_of(RunOptions):
+        if one.name in others:
+            continue
         yield Flag(("run", one.name), one, "Run", None if one.default is False else one.default)
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 SHOWN_ROWS = 20
 #: columns likewise: a run with many classes shows the first
 SHOWN_COLUMNS = 8
+#: new edges of a node, if no number is given
+FEW_EDGES = 10
 #: metrics of the overview
 SHOWN_METRICS = 2
 
@@ -68,6 +70,10 @@ def predict(
         int | None,
         typer.Option(min=1, help="So many pairs that are likeliest to be joined.", show_default=False),
     ] = None,
+    for_node: Annotated[
+        str | None,
+        typer.Option("--for", help="The node whose new edges are wanted, by its id.", show_default=False),
+    ] = None,
     embeddings: Annotated[
         Path | None,
         typer.Option(help="Write ids and coordinates: .npz, .csv, .tsv or .parquet.", show_default=False),
@@ -87,7 +93,14 @@ def predict(
     set_threads(threads)
     restored = restore(run, graph, features=features, reading=reading_options(header, source, target, weight))
     asked = _answers(
-        restored, node, labels=labels, nearest=nearest, distance=distance, pairs=pairs, new_edges=new_edges
+        restored,
+        node,
+        labels=labels,
+        nearest=nearest,
+        distance=distance,
+        pairs=pairs,
+        new_edges=new_edges or (FEW_EDGES if for_node is not None else None),
+        for_node=for_node,
     )
     usual = not asked and embeddings is None
     if usual:
@@ -124,7 +137,7 @@ def _deliver(
     if usual:
         _print_overview(restored, run)
     for answer in asked:
-        _print_answer(answer)
+        print_answer(answer)
     for file in (embeddings, out):
         if file is not None:
             typer.echo(f"written: {file}")
@@ -145,7 +158,7 @@ def _answers(restored: "Restored", node: list[str] | None, **asked: Any) -> "lis
     if pairs:
         found.append(answer.distances(restored, pairs))
     if asked["new_edges"]:
-        found.append(answer.new_edges(restored, asked["new_edges"]))
+        found.append(answer.new_edges(restored, asked["new_edges"], asked["for_node"]))
     return found
 
 
@@ -193,12 +206,15 @@ def _print_overview(restored: "Restored", run: Path) -> None:
     Console().print(table)
 
 
-def _print_answer(answer: "Answer") -> None:
+def print_answer(answer: "Answer", title: str | None = None) -> None:
+    """Print the first rows of an answer as a table."""
     from rich.console import Console
     from rich.table import Table
 
     columns = answer.columns[:SHOWN_COLUMNS]
-    table = Table(box=None, padding=(0, 2, 0, 0), title=answer.name.replace("_", " "), title_justify="left")
+    table = Table(
+        box=None, padding=(0, 2, 0, 0), title=title or answer.name.replace("_", " "), title_justify="left"
+    )
     for index, name in enumerate(columns):
         numeric = bool(answer.rows) and isinstance(answer.rows[0][index], float)
         table.add_column(name, justify="right" if numeric else "left")

@@ -10,7 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from gyroformer.errors import UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
 from gyroformer.estimators.inputs import array_of
+from gyroformer.graphs.adjacency import simple_adjacency
 from gyroformer.jobs.plan import Plan
+from gyroformer.ops.nearest import nearest_pairs
 from gyroformer.tasks.link import LinkPrediction
 
 
@@ -23,6 +25,7 @@ class LinkPredictor(GraphEstimator, task="link", hidden=("split_seed",)):
         >>> predictor = LinkPredictor(random_state=0).fit(networkx.karate_club_graph())
         >>> predictor.score()                                # AUC of the edges that were held out
         >>> predictor.predict_proba([(0, 33), (4, 10)])[:, 1]
+        >>> predictor.new_edges(3, node=33)
 
     Attributes:
         classes_: ``[0, 1]``: no edge, an edge.
@@ -56,12 +59,43 @@ class LinkPredictor(GraphEstimator, task="link", hidden=("split_seed",)):
     def decision_function(self, pairs: object) -> NDArray[np.float64]:
         """Return the log odds ``(n,)`` of an edge for pairs ``(n, 2)`` of ids."""
         check_is_fitted(self)
-        squared = self._positions.pair_squared_dist(*self._indices(pairs)).double()
-        found: NDArray[np.float64] = self._decoder(squared).cpu().numpy()
+        indices = self._indices(pairs)
+        squared = self._positions.pair_squared_dist(*indices).double()
+        odds = self._decoder.calibrated(self._decoder.pairs(squared, indices))
+        found: NDArray[np.float64] = odds.cpu().numpy()
         return found
 
+    @torch.no_grad()
+    def new_edges(self, n: int = 10, node: Any = None) -> list[tuple[Any, Any, float]]:
+        """Return the ``n`` pairs of nodes without an edge that are likeliest to have one, likeliest first.
+
+        Args:
+            n: how many; fewer come back if there are no more.
+            node: the id of a node that is to be the first of each pair; None for all nodes.
+
+        Returns:
+            Two ids and the probability for each pair, as ``predict_proba`` has it.
+        """
+        check_is_fitted(self)
+        if n < 1:
+            raise UsageError(f"n must be at least 1, got {n}")
+        joined = simple_adjacency(self.graph_.edge_index, len(self._ids.names))
+        pairs, cost = nearest_pairs(
+            self._positions,
+            joined,
+            n,
+            cost=lambda squared, rows: -self._decoder.rows(squared, rows),
+            node=None if node is None else self._ids.index(node),
+        )
+        chances = self._decoder.calibrated(-cost.double()).sigmoid().tolist()
+        names = self._ids.names
+        return [(names[u], names[v], p) for (u, v), p in zip(pairs.mT.tolist(), chances, strict=True)]
+
     def predict_proba(self, pairs: object) -> NDArray[np.float64]:
-        """Return the probabilities ``(n, 2)`` of no edge and of an edge for pairs ``(n, 2)`` of ids."""
+        """Return the probabilities ``(n, 2)`` of no edge and of an edge for pairs ``(n, 2)`` of ids.
+
+        They are calibrated for pairs of which half are edges, as those that the model is tested on.
+        """
         odds = torch.from_numpy(self.decision_function(pairs))
         return torch.stack((torch.sigmoid(-odds), torch.sigmoid(odds)), 1).numpy()
 

@@ -38,12 +38,17 @@ def checked_edges(edge_index: Tensor | NDArray[Any], num_nodes: int) -> IntArray
     return edges.astype(np.int64, copy=False)
 
 
-def simple_adjacency(edge_index: Tensor | NDArray[Any], num_nodes: int) -> Csr:
+def simple_adjacency(
+    edge_index: Tensor | NDArray[Any], num_nodes: int, weight: Tensor | NDArray[Any] | None = None
+) -> Csr:
     """Return the adjacency matrix of the simple undirected graph behind ``edge_index``.
 
     Directions, repetitions and self-loops are dropped. The result is CSR with sorted column indices and
-    ones as data, so equal graphs give equal arrays whatever the order of their edges.
+    ones as data, so equal graphs give equal arrays whatever the order of their edges. With ``weight`` ``(E,)`` the
+    data are the weights; of a pair that is listed with several, the largest.
     """
+    if weight is not None:
+        return _weighted_adjacency(edge_index, num_nodes, weight)
     source, target = checked_edges(edge_index, num_nodes)
     proper = source != target
     source, target = source[proper], target[proper]
@@ -53,6 +58,36 @@ def simple_adjacency(edge_index: Tensor | NDArray[Any], num_nodes: int) -> Csr:
     # repetitions are summed in int8 and may wrap; only the pattern counts
     matrix.data = np.ones(matrix.indices.size, np.float64)
     return matrix
+
+
+def _weighted_adjacency(
+    edge_index: Tensor | NDArray[Any], num_nodes: int, weight: Tensor | NDArray[Any]
+) -> Csr:
+    source, target = checked_edges(edge_index, num_nodes)
+    value = np.asarray(weight.detach().cpu() if isinstance(weight, Tensor) else weight, np.float64)
+    if value.shape != source.shape:
+        raise DataError(f"{source.size} edges need {source.size} weights, got shape {value.shape}")
+    if value.size and not (np.isfinite(value).all() and value.min() > 0):
+        wrong = int(np.flatnonzero(~(np.isfinite(value) & (value > 0)))[0])
+        raise DataError(f"weight of edge {wrong} is {value[wrong]}: weights must be above 0")
+    proper = source != target
+    source, target, value = source[proper], target[proper], value[proper]
+    low, high = np.minimum(source, target), np.maximum(source, target)
+    order = np.lexsort((-value, high, low))  # of equal pairs the largest weight first
+    low, high, value = low[order], high[order], value[order]
+    first = np.ones(low.size, dtype=bool)
+    first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    low, high, value = low[first], high[first], value[first]
+    both = (np.concatenate([low, high]), np.concatenate([high, low]))
+    matrix = sp.coo_matrix((np.concatenate([value, value]), both), shape=(num_nodes, num_nodes)).tocsr()
+    matrix.sort_indices()
+    return matrix
+
+
+def degrees(adjacency: Csr) -> FloatArray:
+    """Return the sum of each row: the number of neighbours, or of their weights; 1 for a node without any."""
+    found = np.asarray(adjacency.sum(axis=1), np.float64).ravel()
+    return np.where(found > 0, found, 1.0)
 
 
 def upper_edges(adjacency: Csr) -> tuple[IntArray, IntArray]:

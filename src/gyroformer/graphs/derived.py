@@ -35,3 +35,21 @@ def derived(edges: Tensor, what: tuple[Hashable, ...], compute: Callable[[], Res
             kept[key] = compute()
     result: Result = kept[key]
     return result
+
+
+def derived_weighted(
+    edges: Tensor, weight: Tensor | None, what: tuple[Hashable, ...], compute: Callable[[], Result]
+) -> Result:
+    """Return what was computed for these edges with these weights before; without weights as :func:`derived`."""
+    if weight is None:
+        return derived(edges, what, compute)
+    # weights are kept below their edges, so that neither outlives the other
+    by_weight: Any = derived(edges, ("by weight", *what), WeakTensorKeyDictionary)
+    version = 0 if weight.is_inference() else weight._version
+    found = by_weight.get(weight)
+    if found is None or found[0] != version:
+        with torch.inference_mode(False), torch.no_grad():
+            found = (version, compute())
+        by_weight[weight] = found
+    result: Result = found[1]
+    return result

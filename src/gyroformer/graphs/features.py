@@ -11,9 +11,18 @@ from gyroformer.graphs.hops import joined_hops, mix_hops, ppr_mix
 from gyroformer.options.features import FeatureOptions
 
 
-def prepared_features(x: Tensor, edge_index: Tensor, options: FeatureOptions) -> Tensor:
-    """Return the features ``(N, F)`` prepared; ``"joined"`` mixing gives ``(N, (hops + 1) F)``."""
-    return _sized(_mixed(_entries(x, options.entries), edge_index, options), options)
+def prepared_features(
+    x: Tensor, edge_index: Tensor, options: FeatureOptions, weight: Tensor | None = None
+) -> Tensor:
+    """Return the features ``(N, F)`` prepared; ``"joined"`` mixing gives ``(N, (hops + 1) F)``.
+
+    Args:
+        x: features.
+        edge_index: the edges that they are mixed over.
+        options: how.
+        weight: positive weights of the edges.
+    """
+    return _sized(_mixed(_entries(x, options.entries), edge_index, options, weight), options)
 
 
 def _entries(x: Tensor, kind: str) -> Tensor:
@@ -35,8 +44,8 @@ def _counts_or_measures(x: Tensor) -> str:
     return "row" if bool((x >= 0).all()) and float((x == 0).double().mean()) > 0.5 else "zscore"
 
 
-def _mixed(x: Tensor, edge_index: Tensor, options: FeatureOptions) -> Tensor:
-    matrix = {"norm": options.norm, "loops": options.loops}
+def _mixed(x: Tensor, edge_index: Tensor, options: FeatureOptions, weight: Tensor | None) -> Tensor:
+    matrix = {"norm": options.norm, "loops": options.loops, "weight": weight}
     match options.mixing:
         case "power":
             return mix_hops(x, edge_index, options.hops, **matrix)  # type: ignore[arg-type]

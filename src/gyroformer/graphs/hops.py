@@ -1,9 +1,9 @@
 """Mixing node features over hops: powers of the normalised adjacency matrix, as pure functions.
 
-Shapes: ``x`` is ``(N, F)``, ``edge_index`` ``(2, E)``. The graph is simple and undirected: direction,
-repetitions and self-loops of ``edge_index`` do not matter. Products are sparse: a hop costs O(E F) time and
-no memory beyond its result, and gradients flow back to ``x``. A sparse ``x`` is accepted and comes back
-dense, for mixing fills it.
+Shapes: ``x`` is ``(N, F)``, ``edge_index`` ``(2, E)``. The graph is simple and undirected: direction, repetitions and
+self-loops of ``edge_index`` do not matter; ``weight`` ``(E,)`` gives its edges weights. Products are sparse: a hop
+costs O(E F) time and no memory beyond its result, and gradients flow back to ``x``. A sparse ``x`` is accepted and
+comes back dense, for mixing fills it.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gyroformer.errors import UsageError
-from gyroformer.graphs.adjacency import simple_adjacency
+from gyroformer.graphs.adjacency import degrees, simple_adjacency
 from gyroformer.options.features import Norm
 
 
@@ -25,6 +25,7 @@ def normalised_adjacency(
     *,
     norm: Norm = "sym",
     loops: bool = True,
+    weight: Tensor | NDArray[Any] | None = None,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
 ) -> Tensor:
@@ -32,20 +33,20 @@ def normalised_adjacency(
 
     With A (plus the identity if ``loops``) and its degrees D: ``"sym"`` is
     :math:`D^{-1/2} A D^{-1/2}` and ``"row"`` is :math:`D^{-1} A`, whose rows sum to 1. Without loops the
-    row of an isolated node is zero.
+    row of an isolated node is zero. With ``weight`` ``(E,)`` A holds the weights, and D their sums.
     """
     if norm not in ("sym", "row"):
         raise UsageError(f"norm must be 'sym' or 'row', got {norm!r}")
-    adjacency = simple_adjacency(edge_index, num_nodes)
+    adjacency = simple_adjacency(edge_index, num_nodes, weight)
     if loops:
         adjacency = (adjacency + sp.eye_array(num_nodes)).tocsr()
-    degree = np.maximum(np.diff(adjacency.indptr), 1).astype(np.float64)
+    degree = degrees(adjacency)
     row = np.repeat(np.arange(num_nodes), np.diff(adjacency.indptr))
     column = adjacency.indices.astype(np.int64)
-    weight = 1 / degree[row] if norm == "row" else 1 / np.sqrt(degree[row] * degree[column])
+    value = adjacency.data * (1 / degree[row] if norm == "row" else 1 / np.sqrt(degree[row] * degree[column]))
     return torch.sparse_coo_tensor(
         torch.from_numpy(np.stack([row, column])),
-        torch.from_numpy(weight).to(dtype),
+        torch.from_numpy(value).to(dtype),
         (num_nodes, num_nodes),
         device=device,
         is_coalesced=True,
@@ -60,9 +61,10 @@ def mix_hops(
     *,
     norm: Norm = "sym",
     loops: bool = True,
+    weight: Tensor | None = None,
 ) -> Tensor:
     r"""Return :math:`\hat A^K X`: features mixed over ``hops`` steps (0 changes nothing)."""
-    x, matrix = _prepare(x, edge_index, hops, norm, loops)
+    x, matrix = _prepare(x, edge_index, hops, norm, loops, weight)
     for _ in range(hops):
         x = matrix @ x
     return x
@@ -75,9 +77,10 @@ def joined_hops(
     *,
     norm: Norm = "sym",
     loops: bool = True,
+    weight: Tensor | None = None,
 ) -> list[Tensor]:
     r"""Return :math:`[X, \hat A X, \ldots, \hat A^K X]`, ready for ``torch.cat(..., dim=-1)``."""
-    x, matrix = _prepare(x, edge_index, hops, norm, loops)
+    x, matrix = _prepare(x, edge_index, hops, norm, loops, weight)
     result = [x]
     for _ in range(hops):
         result.append(matrix @ result[-1])
@@ -92,6 +95,7 @@ def ppr_mix(
     *,
     norm: Norm = "sym",
     loops: bool = True,
+    weight: Tensor | None = None,
 ) -> Tensor:
     r"""Return features mixed by personalised PageRank, a walk that restarts with probability ``alpha``.
 
@@ -102,7 +106,7 @@ def ppr_mix(
     """
     if not 0 < alpha <= 1:
         raise UsageError(f"alpha must lie in (0, 1], got {alpha}")
-    x, matrix = _prepare(x, edge_index, steps, norm, loops)
+    x, matrix = _prepare(x, edge_index, steps, norm, loops, weight)
     mixed = x
     for _ in range(steps):
         mixed = (1 - alpha) * (matrix @ mixed) + alpha * x
@@ -110,7 +114,12 @@ def ppr_mix(
 
 
 def _prepare(
-    x: Tensor, edge_index: Tensor | NDArray[Any], hops: int, norm: Norm, loops: bool
+    x: Tensor,
+    edge_index: Tensor | NDArray[Any],
+    hops: int,
+    norm: Norm,
+    loops: bool,
+    weight: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     """Return ``x`` as a dense matrix and the normalised adjacency in its dtype and on its device."""
     if hops < 0:
@@ -122,6 +131,6 @@ def _prepare(
     if x.layout != torch.strided:
         x = x.to_dense()
     matrix = normalised_adjacency(
-        edge_index, x.shape[0], norm=norm, loops=loops, dtype=x.dtype, device=x.device
+        edge_index, x.shape[0], norm=norm, loops=loops, weight=weight, dtype=x.dtype, device=x.device
     )
     return x, matrix

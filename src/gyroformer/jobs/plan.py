@@ -2,15 +2,18 @@
 
 import copy
 import dataclasses as dc
+import logging
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gyroformer.errors import UsageError
+from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.features import prepared_features
 from gyroformer.models import get_model
 from gyroformer.settings import JobSettings
 from gyroformer.tasks import TASKS, Task
+
+_log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -52,8 +55,29 @@ def plan_task(job: JobSettings, graph: "Data", **given: Any) -> Task:
 def plan_model(job: JobSettings, graph: "Data", task: Task) -> Plan:
     """Return the plan of a job whose task is made, with a new model."""
     model = build_model(job, task)
+    check_use(job, task, model)
     model.prepare(task.data)
     return Plan(job, graph, task, model)
+
+
+def check_use(job: JobSettings, task: Task, model: "GraphModel") -> None:
+    """Say where weights or directions of edges have no effect on a job; refuse them if the user asked for them."""
+    mixed = task.data.x is not None and job.features.mixing != "none" and job.features.hops > 0
+    if "edge_weight" in task.data and not (task.uses_weights or mixed or model.reads_weights):
+        why = (
+            f"weights of edges have no effect on {job.task} with the model {job.model.name} as it is set: it does not "
+            "average over neighbours by their weights"
+        )
+        if job.graph.weight_column is not None:
+            raise UsageError(
+                f"{why}; leave --weight out, mix features (--mixing power), or choose --model gcn"
+            )
+        _log.warning("%s; --weight none says the same", why)
+    if job.graph.directed and not model.reads_direction:
+        raise UsageError(
+            f"--directed has no effect with the model {job.model.name} as it is set: it takes every edge both ways; "
+            "leave it out, or use --model fpst --edge-tokens directed --identifiers 16"
+        )
 
 
 def ready_for(job: JobSettings) -> "Ready":
@@ -61,8 +85,12 @@ def ready_for(job: JobSettings) -> "Ready":
 
     def ready(graph: "Data", features: bool) -> "Data":
         data = copy.copy(graph)
+        if "edge_weight" in data:
+            data.edge_weight = relative_weights(data)
         data.x = (
-            prepared_features(data.x, data.edge_index, job.features)
+            prepared_features(
+                data.x, data.edge_index, job.features, data.edge_weight if "edge_weight" in data else None
+            )
             if features and data.x is not None
             else None
         )
@@ -72,6 +100,25 @@ def ready_for(job: JobSettings) -> "Ready":
         return data
 
     return ready
+
+
+def relative_weights(graph: "Data") -> torch.Tensor:
+    """Return the weights of a graph's edges divided by their mean: their unit does not matter.
+
+    Raises:
+        DataError: a weight is not above 0.
+    """
+    weight = graph.edge_weight
+    wrong = torch.nonzero(~(weight > 0)).flatten()
+    if wrong.numel():
+        first = int(wrong[0])
+        ends = [graph.ids[int(node)] if "ids" in graph else int(node) for node in graph.edge_index[:, first]]
+        raise DataError(
+            f"the edge from {ends[0]!r} to {ends[1]!r} has the weight {float(weight[first]):g}, and {wrong.numel()} "
+            "weights in all are not above 0: a weight says how much an edge counts; correct them, or leave weights "
+            "out with --weight none (from Python: weight='none')"
+        )
+    return weight / weight.double().mean().to(weight.dtype) if weight.numel() else weight
 
 
 def build_model(job: JobSettings, task: Task, *, device: str | None = None) -> "GraphModel":

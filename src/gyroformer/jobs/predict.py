@@ -74,22 +74,33 @@ def nearest(run: Restored, nodes: Tensor, count: int) -> Answer:
 def distances(run: Restored, pairs: Sequence[tuple[str, str]]) -> Answer:
     """Return the distance of each pair of ids and, of a link run, the probability of an edge."""
     ends = [run.indices([pair[side] for pair in pairs]) for side in (0, 1)]
-    squared = run.positions().pair_squared_dist(*ends)
-    return _pairs(run, "distances", torch.stack(ends), squared)
+    return _pairs(run, "distances", torch.stack(ends))
 
 
-def new_edges(run: Restored, count: int) -> Answer:
-    """Return the pairs without an edge that are nearest, in a link run the likeliest, first."""
-    return _pairs(run, "new_edges", *nearest_pairs(run.positions(), run.joined, count))
+def new_edges(run: Restored, count: int, node: str | None = None) -> Answer:
+    """Return pairs without an edge, of all nodes or of one: the nearest first, in a link run the likeliest."""
+    index = None if node is None else int(run.indices([node])[0])
+    decoder = run.decoder
+
+    def cost(squared: Tensor, rows: Tensor) -> Tensor:
+        assert decoder is not None
+        return -decoder.rows(squared, rows)
+
+    with torch.no_grad():
+        pairs, _ = nearest_pairs(
+            run.positions(), run.joined, count, cost=None if decoder is None else cost, node=index
+        )
+    return _pairs(run, "new_edges", pairs)
 
 
-def _pairs(run: Restored, name: str, pairs: Tensor, squared: Tensor) -> Answer:
-    ids = run.data.ids
+def _pairs(run: Restored, name: str, pairs: Tensor) -> Answer:
+    ids, squared = run.data.ids, run.positions().pair_squared_dist(*pairs)
     far: list[list[Any]] = [[ids[node] for node in side] for side in pairs.tolist()]
     far.append(plain_distance(squared).tolist())
     if run.decoder is not None:
         with torch.no_grad():
-            far.append(run.decoder(squared).sigmoid().tolist())
+            odds = run.decoder.calibrated(run.decoder.pairs(squared, pairs))
+            far.append(odds.double().sigmoid().tolist())
     columns = ("source", "target", "distance", "probability")[: len(far)]
     return Answer(name, columns, list(zip(*far, strict=True)))
 

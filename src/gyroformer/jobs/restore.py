@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gyroformer.data.load import load
 from gyroformer.errors import DataError, UsageError, did_you_mean
-from gyroformer.graphs.adjacency import Csr, simple_adjacency
+from gyroformer.graphs.adjacency import Csr, simple_adjacency, upper_edges
 from gyroformer.jobs.plan import plan_task, ready_for
 from gyroformer.ops.positions import Positions
 from gyroformer.runs.graph import changed_parts, graph_checksums
@@ -123,7 +123,7 @@ def restore(
         all_edges = given.edge_index
     model.prepare(seen)
     joined = simple_adjacency(all_edges, int(seen.num_nodes or 0))
-    found = Restored(run, job, model, seen, joined, _decoder(run, job, task), same)
+    found = Restored(run, job, model, seen, joined, _decoder(run, job, task, joined), same)
     if same:
         _compare(found)
     return found
@@ -165,7 +165,7 @@ def _is_own(run: Run, given: "Data") -> bool:
     stored = run.stored_graph
     if stored is None:
         return False
-    parts = {"nodes", "edges"} | ({"features"} if run.model.options.in_features else set())
+    parts = {"nodes", "edges", "weights"} | ({"features"} if run.model.options.in_features else set())
     return not parts.intersection(changed_parts(stored.checksums, graph_checksums(given)))
 
 
@@ -190,12 +190,15 @@ def _in_order(data: "Data", ids: list[str], run: Path) -> "Data":
     turned["ids"] = [data.ids[i] for i in order.tolist()]
     # edges sorted again, as a graph that was read has them: the order of sums is then that of training
     edges = moved[data.edge_index]
-    edges = edges[:, (edges[0] * len(ids) + edges[1]).argsort()]
+    by_ends = (edges[0] * len(ids) + edges[1]).argsort()
+    edges = edges[:, by_ends]
+    if "edge_weight" in data:
+        turned["edge_weight"] = data.edge_weight[by_ends]
     return Data(edge_index=edges, num_nodes=len(ids), **turned)
 
 
-def _decoder(run: Run, job: JobSettings, task: Task | None) -> "LinkDecoder | None":
-    """Return the decoder of a link run as training left it."""
+def _decoder(run: Run, job: JobSettings, task: Task | None, joined: Csr) -> "LinkDecoder | None":
+    """Return the decoder of a link run as training left it; on another graph it counts that graph's degrees."""
     from gyroformer.tasks.link import LinkObjective, LinkPrediction, decoder_of
 
     if isinstance(task, LinkPrediction):
@@ -204,7 +207,7 @@ def _decoder(run: Run, job: JobSettings, task: Task | None) -> "LinkDecoder | No
         return None
     decoder = decoder_of(job.objective).requires_grad_(False)
     decoder.load_state_dict({name.removeprefix("decoder."): t for name, t in run.task_weights.items()})
-    return decoder
+    return decoder.know(torch.from_numpy(np.stack(upper_edges(joined))), joined.shape[0])
 
 
 def _check_features(model: "GraphModel", data: "Data", run: Path) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses as dc
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,7 @@ def run_job(
     ignore_memory: bool = False,
     report: bool = True,
     keep: Mapping[str, np.ndarray] | None = None,
+    look: "Callable[[Data], None] | None" = None,
     **given: Any,
 ) -> Finished:
     """Do a job.
@@ -72,10 +73,12 @@ def run_job(
         ignore_memory: whether to start even if the memory is estimated not to suffice.
         report: whether to write ``report.html`` into ``out``: 5 MB, too much for each of many runs.
         keep: arrays to keep with the graph, for whoever reads the run again.
+        look: called with the graph before the folder is touched; raises if it is not what it should be.
         given: what the task takes from Python beside the graph, for instance a split.
     """
     if out is None:
-        alone = _planned(job, load_graph(job.graph) if data is None else data, ignore_memory, given)
+        graph = load_graph(job.graph) if data is None else data
+        alone = _planned(job, graph, ignore_memory, given, look)
         outcome = fit(alone.model, alone.task, job.training, listen=listen)
         return Finished(_results(alone, outcome), alone, outcome)
     folder, settings = Path(out), as_plain(job)
@@ -83,7 +86,7 @@ def run_job(
     plan: Plan | None = None
     if not (folder / RESULTS).exists():
         graph = _graph_of(job, data, folder if begun else None)
-        plan = _planned(job, graph, ignore_memory, given)
+        plan = _planned(job, graph, ignore_memory, given, look)
     with RunFolder(folder) as run:
         run.begin(settings, resume=resume)
         if plan is None or run.finished:
@@ -150,7 +153,15 @@ def _write_report(folder: Path) -> None:
         _log.warning("%s; to try again: gyroformer report %s --out %s", error, folder, folder / REPORT)
 
 
-def _planned(job: JobSettings, graph: "Data", ignore_memory: bool, given: dict[str, Any]) -> Plan:
+def _planned(
+    job: JobSettings,
+    graph: "Data",
+    ignore_memory: bool,
+    given: dict[str, Any],
+    look: "Callable[[Data], None] | None",
+) -> Plan:
+    if look is not None:
+        look(graph)
     task = plan_task(job, graph, **given)
     for note in task.notes:
         _log.warning(note)

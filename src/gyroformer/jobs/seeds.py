@@ -37,7 +37,7 @@ def run_seeds(
         one: Finished = run_job(
             job.but(seed=seed),
             data=data,
-            out=out / f"seed-{seed}",
+            out=seed_folder(out, seed),
             resume=resume,
             report=False,
             **options,
@@ -47,6 +47,11 @@ def run_seeds(
         if tell is not None:
             tell(seed, one.results)
     return summary(runs)
+
+
+def seed_folder(out: Path, seed: int) -> Path:
+    """Return the folder of one of several runs."""
+    return out / f"seed-{seed}"
 
 
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -49,6 +49,16 @@ class GraphModel(Pretrained):
         """The curvatures ``(layers, heads)``, negative for hyperbolic; empty for a model that has none."""
         raise NotImplementedError
 
+    @property
+    def reads_weights(self) -> bool:
+        """Whether ``data.edge_weight`` has an effect on what it computes."""
+        return True
+
+    @property
+    def reads_direction(self) -> bool:
+        """Whether the direction of edges has an effect on what it computes."""
+        return False
+
     def prepare(self, data: "Data") -> "Data":
         """Compute once what every pass on ``data`` needs, and return the graph with it; ``data`` stays as it is."""
         return data

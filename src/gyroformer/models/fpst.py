@@ -29,6 +29,8 @@ class GraphTransformer(GraphModel):
     nodes, or with ``classes`` their scores ``(N, classes)``; with ``graph_token`` both are of the graphs.
     """
 
+    options: TokenGTOptions
+
     def __init__(self, options: TokenGTOptions, encoder: Encoder) -> None:
         super().__init__(options)
         self.tokenizer = GraphTokenizer.of(options.part(TokenizerOptions))
@@ -38,6 +40,16 @@ class GraphTransformer(GraphModel):
             if options.classes
             else None
         )
+
+    @property
+    def reads_weights(self) -> bool:
+        """Whether it has eigenvectors of the weighted Laplacian."""
+        return self.options.identifiers > 0
+
+    @property
+    def reads_direction(self) -> bool:
+        """Whether each direction of an edge is a token of its own."""
+        return self.options.edge_tokens == "directed" and self.options.identifiers > 0
 
     @property
     def curvatures(self) -> Tensor:

@@ -34,6 +34,11 @@ class GAT(ConvolutionStack):
     def __init__(self, options: GATOptions) -> None:
         super().__init__(options)
 
+    @property
+    def reads_weights(self) -> bool:
+        """No: attention alone says how much a neighbour counts."""
+        return False
+
     def convolution(self, before: int, after: int, *, last: bool) -> nn.Module:
         """Return a convolution whose heads are joined, or averaged in the last layer."""
         from torch_geometric.nn import GATConv

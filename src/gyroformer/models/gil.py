@@ -145,6 +145,11 @@ class GIL(LayeredModel):
             self.flat_weight = nn.Linear(classes, 1, bias=False)
 
     @property
+    def reads_weights(self) -> bool:
+        """No: attention alone says how much a neighbour counts."""
+        return False
+
+    @property
     def curvatures(self) -> Tensor:
         """The curvatures of the ball and of the flat space, ``(layers, 2)``."""
         return self._curvature().mT.expand(self.options.layers, -1)

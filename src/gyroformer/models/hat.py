@@ -83,3 +83,8 @@ class HAT(TangentStack):
             for index in range(options.layers)
         )
         self.decoder = nn.Linear(dim, options.classes) if options.classes else None
+
+    @property
+    def reads_weights(self) -> bool:
+        """No: attention alone says how much a neighbour counts."""
+        return False

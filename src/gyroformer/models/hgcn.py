@@ -116,6 +116,7 @@ class HGCN(TangentStack):
     """
 
     name = "hgcn"
+    options: HGCNOptions
     norm = "row"
 
     @takes(HGCNOptions)
@@ -132,3 +133,8 @@ class HGCN(TangentStack):
             for index in range(options.layers)
         )
         self.decoder = nn.Linear(dim, options.classes) if options.classes else None
+
+    @property
+    def reads_weights(self) -> bool:
+        """Unless attention alone says how much a neighbour counts."""
+        return not self.options.attention

@@ -144,6 +144,11 @@ class HypAttention(TangentStack):
         )
         self.decoder = nn.Linear(options.dim, classes) if classes else None
 
+    @property
+    def reads_weights(self) -> bool:
+        """No: attention alone says how much a neighbour counts."""
+        return False
+
     def matrix(self, data: "Data") -> Tensor:
         """Return what says who attends to whom: the sparse adjacency, or the graph of each node."""
         if self.options.scope == "neighbours":

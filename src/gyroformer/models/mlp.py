@@ -27,6 +27,11 @@ class MLP(ConvolutionStack):
     def __init__(self, options: MLPOptions) -> None:
         super().__init__(options)
 
+    @property
+    def reads_weights(self) -> bool:
+        """No: it does not look at edges."""
+        return False
+
     def convolution(self, before: int, after: int, *, last: bool) -> nn.Module:
         """Return a linear map."""
         return nn.Linear(before, after)

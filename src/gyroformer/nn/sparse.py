@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from gyroformer.errors import UsageError
-from gyroformer.graphs.derived import derived
+from gyroformer.graphs.derived import derived, derived_weighted
 from gyroformer.graphs.hops import normalised_adjacency
 from gyroformer.options.features import Norm
 
@@ -26,13 +26,18 @@ def propagation(
     r"""Return the normalised adjacency matrix of a graph as a sparse tensor ``(N, N)`` on the graph's device.
 
     ``"sym"`` is :math:`D^{-1/2} A D^{-1/2}`, ``"row"`` is :math:`D^{-1} A`, with the identity added to A if ``loops``
-    (:func:`~gyroformer.graphs.hops.normalised_adjacency`). The result is shared between calls: do not change it.
+    (:func:`~gyroformer.graphs.hops.normalised_adjacency`), and A holds ``data.edge_weight`` where the graph has that.
+    The result is shared between calls: do not change it.
     """
     edges, nodes = _graph(data)
-    return derived(
+    weight = data.edge_weight if "edge_weight" in data else None
+    return derived_weighted(
         edges,
+        weight,
         ("propagation", nodes, norm, loops, dtype),
-        lambda: normalised_adjacency(edges, nodes, norm=norm, loops=loops, dtype=dtype, device=edges.device),
+        lambda: normalised_adjacency(
+            edges, nodes, norm=norm, loops=loops, weight=weight, dtype=dtype, device=edges.device
+        ),
     )
 
 

@@ -3,7 +3,7 @@
 A block of rows of the distance matrix exists at a time, never the whole.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -35,8 +35,15 @@ def nearest_nodes(positions: Positions, rows: Tensor, count: int) -> tuple[Tenso
     return columns, values
 
 
-def nearest_pairs(positions: Positions, joined: Csr, count: int) -> tuple[Tensor, Tensor]:
-    """Return the ``count`` nearest pairs ``u < v`` of nodes that are not joined.
+def nearest_pairs(
+    positions: Positions,
+    joined: Csr,
+    count: int,
+    *,
+    cost: Callable[[Tensor, Tensor], Tensor] | None = None,
+    node: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return the ``count`` nearest pairs ``u < v`` of nodes that are not joined, or those of one node.
 
     Pairs at equal distance come in the order of u and then v.
 
@@ -44,20 +51,26 @@ def nearest_pairs(positions: Positions, joined: Csr, count: int) -> tuple[Tensor
         positions: where the nodes are.
         joined: symmetric adjacency matrix of the pairs to leave out.
         count: how many; fewer come back if there are no more.
+        cost: what is to be smallest instead of the squared distances ``(R, N)`` of the rows ``(R,)``, made of both.
+        node: only pairs of this node, which then comes first in each.
 
     Returns:
-        Pairs ``(2, M)`` and squared distances ``(M,)``.
+        Pairs ``(2, M)`` and their squared distances, or costs, ``(M,)``.
     """
     everyone = torch.arange(len(positions), device=positions.device)
     nodes = everyone.numel()
+    rows = everyone if node is None else everyone[node : node + 1]
     indptr, indices = (
         torch.from_numpy(part).to(everyone.device, torch.int64) for part in (joined.indptr, joined.indices)
     )
     best = torch.empty(0, device=positions.device)
     found = everyone[:0]
-    for block in row_blocks(everyone, nodes):
+    for block in row_blocks(rows, nodes):
         squared = positions.squared_dist_rows(block)
-        squared[everyone <= block.unsqueeze(1)] = torch.inf
+        if cost is not None:
+            squared = cost(squared, block)
+        own = everyone <= block.unsqueeze(1) if node is None else everyone == block.unsqueeze(1)
+        squared[own] = torch.inf
         degree = indptr[block + 1] - indptr[block]
         row = torch.repeat_interleave(block - block[0], degree)
         squared[row, indices[indptr[block[0]] : indptr[block[-1] + 1]]] = torch.inf

@@ -196,6 +196,10 @@ def coordinate_names(heads: int, width: int) -> list[str]:
 
 def upgraded(job: dict[str, Any], version: int) -> dict[str, Any]:
     """Return the settings of a run of folder format ``version`` by the names of the present one."""
+    objective = job.get("objective")
+    if job["task"] == "link" and isinstance(objective, dict) and "degrees" not in objective:
+        # before there was this option, distances alone told edges
+        job = {**job, "objective": {**objective, "degrees": False}}
     if version > 1:
         return job
     renamed = {"val_share": "val_fraction", "test_share": "test_fraction"}

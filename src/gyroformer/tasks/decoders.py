@@ -3,14 +3,22 @@ r"""From the distance of two nodes to the probability that an edge joins them.
 .. math:: p = \frac{1}{e^{(d^2 - r)/t} + 1}
 
 the Fermi–Dirac distribution with radius r and temperature t; or the same with the plain distance d. Both are kept as
-logits, :math:`(r - d^2)/t`, which neither overflow nor saturate.
+logits, which neither overflow nor saturate. With degrees :math:`g_u`, the numbers of edges that the nodes are known to
+have, the logit of a pair is
+
+.. math:: z_{uv} = (r - d_{uv}^2)/t + a\,(\log(1 + g_u) + \log(1 + g_v)),
+
+because a node with many edges is likelier to have another, at the same distance: a distance alone cannot say that of a
+hub without bringing all its neighbours close to each other. An edge that is known is not counted in the degrees of its
+own ends. After training the logits are calibrated, :math:`\alpha z + \beta`, on pairs that were held out.
 """
 
 import math
-from typing import Literal
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
 from gyroformer.errors import UsageError
 from gyroformer.options import check_choice
@@ -20,7 +28,7 @@ DECODERS: tuple[DecoderKind, ...] = ("fermi-dirac", "distance")
 
 
 class LinkDecoder(nn.Module):
-    """Logits of edges from squared distances.
+    """Logits of edges from squared distances and, if given, degrees.
 
     Args:
         kind: ``"fermi-dirac"`` for squared distances, ``"distance"`` for plain ones.
@@ -28,7 +36,11 @@ class LinkDecoder(nn.Module):
         temperature: t > 0, how soft that border is.
         learn: whether training changes both. What is learned is the change (of r, and of log t, so that t stays
             positive): weight decay then pulls towards the given values, not to zero.
+        degrees: whether the nodes' degrees count; :meth:`know` tells them.
     """
+
+    degree: Tensor
+    calibration: Tensor
 
     def __init__(
         self,
@@ -37,6 +49,7 @@ class LinkDecoder(nn.Module):
         radius: float = 2.0,
         temperature: float = 1.0,
         learn: bool = False,
+        degrees: bool = False,
     ) -> None:
         super().__init__()
         check_choice("decoder", kind, DECODERS)
@@ -47,6 +60,9 @@ class LinkDecoder(nn.Module):
         self.kind, self._radius, self._temperature = kind, radius, temperature
         self.radius_change = nn.Parameter(torch.zeros(())) if learn else None
         self.log_temperature_change = nn.Parameter(torch.zeros(())) if learn else None
+        self.degree_weight = nn.Parameter(torch.zeros(())) if degrees else None
+        self.register_buffer("degree", torch.zeros(0), persistent=False)
+        self.register_buffer("calibration", torch.tensor([1.0, 0.0]))
 
     @property
     def radius(self) -> Tensor | float:
@@ -59,10 +75,84 @@ class LinkDecoder(nn.Module):
         change = self.log_temperature_change
         return self._temperature if change is None else self._temperature * change.exp()
 
+    def know(self, edges: Tensor, nodes: int) -> Self:
+        """Take the degrees of a graph of the known edges ``(2, E)``, each once; return itself."""
+        self.degree = edges.flatten().bincount(minlength=nodes).float()
+        return self
+
     def forward(self, squared_dist: Tensor) -> Tensor:
-        """Return the logits, of the shape of ``squared_dist``."""
+        """Return what the distances alone say, of the shape of ``squared_dist``."""
         far = squared_dist if self.kind == "fermi-dirac" else plain_distance(squared_dist)
         return (self.radius - far) / self.temperature
+
+    def pairs(self, squared_dist: Tensor, pairs: Tensor, *, known: bool = False) -> Tensor:
+        """Return the logits ``(M,)`` of pairs ``(2, M)``, not calibrated.
+
+        Args:
+            squared_dist: their squared distances.
+            pairs: the nodes.
+            known: whether the pairs are known edges, each of which is not to count itself.
+        """
+        logit = self(squared_dist)
+        if self.degree_weight is None:
+            return logit
+        return logit + self.degree_weight * torch.log1p(self.degree[pairs] - float(known)).sum(0)
+
+    def rows(self, squared_dist: Tensor, rows: Tensor) -> Tensor:
+        """Return the logits ``(R, N)`` of the nodes ``rows`` with all nodes, not calibrated."""
+        logit = self(squared_dist)
+        if self.degree_weight is None:
+            return logit
+        grown = torch.log1p(self.degree)
+        return logit + self.degree_weight * (grown[rows].unsqueeze(1) + grown)
+
+    def calibrated(self, logit: Tensor) -> Tensor:
+        """Return log odds that hold for pairs of which half are edges."""
+        scale, shift = self.calibration.to(logit.dtype)
+        return scale * logit + shift
+
+    @torch.no_grad()
+    def calibrate(self, edges: Tensor, others: Tensor) -> None:
+        """Set α > 0 and β by maximum likelihood on logits of pairs that training has not seen (Platt 1999).
+
+        The targets are a little inside of 0 and 1, as Platt has them, so that logits which tell all pairs apart do not
+        send α to infinity.
+        """
+        logit = torch.cat((edges, others)).double().cpu()
+        high, low = (edges.numel() + 1) / (edges.numel() + 2), 1 / (others.numel() + 2)
+        truth = torch.cat((torch.full((edges.numel(),), high), torch.full((others.numel(),), low))).double()
+        found = _platt(logit, truth)
+        if found is not None:
+            self.calibration = torch.tensor(found).to(self.calibration)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
+        # runs of versions without calibration have none
+        state_dict.setdefault(f"{prefix}calibration", torch.tensor([1.0, 0.0]))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+def _platt(logit: Tensor, truth: Tensor, steps: int = 100) -> tuple[float, float] | None:
+    """Return the maximum of the likelihood by Newton's method with halved steps; None if the scale is not above 0."""
+    scale = float(logit.std()) or 1.0
+    x = torch.stack((logit / scale, torch.ones_like(logit)), 1)
+    w = torch.tensor([1.0, 0.0], dtype=logit.dtype)
+
+    def loss(w: Tensor) -> float:
+        z = x @ w
+        return float((softplus(z) - truth * z).sum())
+
+    for _ in range(steps):
+        p = (x @ w).sigmoid()
+        gradient = x.mT @ (p - truth)
+        curvature = x.mT @ (x * (p * (1 - p)).unsqueeze(1)) + 1e-9 * torch.eye(2, dtype=x.dtype)
+        step = torch.linalg.solve(curvature, gradient)
+        before, size = loss(w), 1.0
+        while loss(w - size * step) > before and size > 1e-6:
+            size /= 2
+        w = w - size * step
+        if float(step.abs().max()) * size < 1e-10:
+            break
+    return (float(w[0]) / scale, float(w[1])) if float(w[0]) > 0 else None
 
 
 def plain_distance(squared_dist: Tensor) -> Tensor:

@@ -6,6 +6,8 @@ over both directions of each edge. The sum runs over all nodes that are not neig
 without that term the loss has no lower bound. In other words
 
 .. math:: L = \sum_{(u,v) \in E} d(u,v)^2 + \sum_u \deg(u) \log S_u .
+
+The term of an edge with a weight counts so many times: :math:`\sum w_{uv} d(u,v)^2 + \sum_u (\sum_v w_{uv}) \log S_u`.
 """
 
 from collections.abc import Mapping
@@ -73,6 +75,7 @@ class Reconstruction(Task):
     Example: gyroformer embed web-edu --dim 16 --heads 2 --out runs/web-edu
     """
     Objective = EmbedObjective
+    uses_weights = True
     shown = ("map",)
 
     def __init__(
@@ -99,6 +102,10 @@ class Reconstruction(Task):
         source = torch.repeat_interleave(torch.arange(nodes, device=device), self.degree)
         once = source < self.neighbours.indices
         self.source, self.target = source[once], self.neighbours.indices[once]
+        #: weights of these edges and their sum at each node; None where all edges count alike
+        self.weight, self.strength = None, self.degree
+        if "edge_weight" in data:
+            self.weight, self.strength = _edge_weights(data, once)
         drawn = _drawn(nodes, map_nodes, seed)
         self.map_nodes = None if drawn is None else drawn.to(device)
 
@@ -139,7 +146,8 @@ class Reconstruction(Task):
         partition = positions.log_partition(
             self.neighbours, columns=columns, scale=scale, squared=self.squared
         )
-        return 2 * distances.sum() + (self.degree * partition).sum()
+        near = distances if self.weight is None else self.weight * distances
+        return 2 * near.sum() + (self.strength * partition).sum()
 
     def evaluate(self, model: "GraphModel") -> dict[str, float]:
         """Return the mean average precision in percent, on the graph itself."""
@@ -176,6 +184,22 @@ def _negatives(choice: str | int, nodes: int) -> int | None:
     if choice == "auto":
         return None if nodes <= ALL_PAIRS_NODES else SAMPLED_NEGATIVES
     return None if choice == "all" else int(choice)
+
+
+def _edge_weights(data: "Data", once: "Tensor") -> "tuple[Tensor, Tensor]":
+    """Return the weights of the edges that ``once`` selects from all directions, and their sum at each node."""
+    import torch
+
+    from gyroformer.graphs.adjacency import simple_adjacency
+
+    nodes = int(data.num_nodes or 0)
+    matrix = simple_adjacency(data.edge_index, nodes, data.edge_weight)
+    device, dtype = data.edge_index.device, torch.float32
+    weight = torch.from_numpy(matrix.data).to(device=device, dtype=dtype)
+    strength = weight.new_zeros(nodes).index_add(
+        0, torch.from_numpy(matrix.indices).to(device, torch.int64), weight
+    )
+    return weight[once], strength
 
 
 def _drawn(nodes: int, count: int | None, seed: int) -> "Tensor | None":

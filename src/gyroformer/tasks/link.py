@@ -2,7 +2,7 @@ r"""Link prediction: edges that were held out are to be told from pairs that are
 
 .. math:: L = \frac1{|E|} \sum_{(u,v) \in E} -\log p_{uv} + \frac1{|E|} \sum_{(u,v) \in S} -\log(1 - p_{uv})
 
-over the training edges E and as many non-edges S, drawn anew in each step.
+over the training edges E and as many non-edges S, drawn anew in each step; an edge with a weight counts so many times.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,11 @@ class LinkObjective(Options):
     )
     radius: float = option("radius of the decoder", default=2.0)
     temperature: float = option("temperature of the decoder", default=1.0, above=0)
-    learn_decoder: bool = option("whether training changes radius and temperature too", default=False)
+    learn_decoder: bool = option("whether training changes radius and temperature too", default=True)
+    degrees: bool = option(
+        "whether the decoder also counts how many known edges each end has; no for distances alone",
+        default=True,
+    )
     val_fraction: float = option("fraction of the edges to choose by", default=0.05, above=0, below=1)
     test_fraction: float = option("fraction of the edges to test on", default=0.10, above=0, below=1)
     split_seed: int | None = option(
@@ -77,11 +81,14 @@ class LinkPrediction(Task):
     answer = "new_edges"
     help = """Predict links: hold out edges, train on the others, print how well the held-out ones are found.
 
-    AUC, average precision and Hits@K are in percent, against as many pairs that are no edge of the graph.
+    AUC, average precision and Hits@K are in percent, against as many pairs that are no edge of the graph. Then the
+    most likely missing edges are printed and written to new_edges.csv in the run folder.
 
-    Example: gyroformer link cora --seeds 10
+    Example: gyroformer link friends.csv --for Ann
     """
     Objective = LinkObjective
+    uses_weights = True
+    run_flags = ("new_edges", "for_node")
     shown = ("test_auc", "test_ap", "test_hits@10", "test_hits@50", "test_hits@100", "val_auc")
 
     def __init__(self, data: "Data", split: "LinkSplit", decoder: "LinkDecoder | None" = None) -> None:
@@ -92,9 +99,12 @@ class LinkPrediction(Task):
 
         self.data, self.split = data, split
         device = data.edge_index.device
-        self.decoder = (LinkDecoder() if decoder is None else decoder).to(device)
-        self.module = nn.ModuleDict({"decoder": self.decoder})
         self.edges = split.train.to(device)
+        self.weight = edge_weights(data, self.edges) if "edge_weight" in data else None
+        self.decoder = (
+            (LinkDecoder() if decoder is None else decoder).to(device).know(self.edges, split.nodes)
+        )
+        self.module = nn.ModuleDict({"decoder": self.decoder})
         self.non_edges = NonEdges(self.edges, split.nodes)
         if not self.non_edges.count:
             raise DataError("the training graph has no pair without an edge: there is nothing to tell apart")
@@ -128,14 +138,20 @@ class LinkPrediction(Task):
 
     def loss(self, model: "GraphModel") -> "Tensor":
         """Return the mean cross-entropy of the training edges plus that of as many drawn non-edges."""
-        return self._entropy(model.positions(self.data), self.edges, self.non_edges.draw(self.edges.size(1)))
+        positions, others = model.positions(self.data), self.non_edges.draw(self.edges.size(1))
+        joined, apart = self.logits(positions, self.edges, known=True), self.logits(positions, others)
+        return _entropy(joined, apart, self.weight)
+
+    def logits(self, positions: "Positions", pairs: "Tensor", *, known: bool = False) -> "Tensor":
+        """Return the decoder's logits of pairs ``(2, M)``; ``known`` if they are training edges."""
+        return self.decoder.pairs(positions.pair_squared_dist(*pairs), pairs, known=known)
 
     def evaluate(self, model: "GraphModel") -> dict[str, float]:
         """Return AUC and average precision in percent, and cross-entropy, on the validation pairs."""
         positions = model.positions(self.data)
-        entropy = float(self._entropy(positions, *self._val))
-        metrics = ranking_metrics(*(nearness(positions, pairs) for pairs in self._val))
-        return {"val_auc": metrics["auc"], "val_ap": metrics["ap"], "val_loss": entropy}
+        logits = [self.logits(positions, pairs) for pairs in self._val]
+        metrics = ranking_metrics(*(_scores(part) for part in logits))
+        return {"val_auc": metrics["auc"], "val_ap": metrics["ap"], "val_loss": float(_entropy(*logits))}
 
     def rank(self, metrics: Mapping[str, float]) -> tuple[float, ...]:
         """Return validation AUC and, for ties, the lower validation loss."""
@@ -148,18 +164,27 @@ class LinkPrediction(Task):
         """
         import numpy as np
 
-        edges, others = (nearness(model.positions(self.data), pairs) for pairs in self._test)
+        positions = model.positions(self.data)
+        logits = [self.logits(positions, pairs) for pairs in self._test]
+        edges, others = (_scores(part) for part in logits)
         if not (np.isfinite(edges).all() and np.isfinite(others).all()):
             raise DivergedError(
                 "a distance of test pairs is not finite: try --dtype float64, or a smaller --lr"
             )
         found: dict[str, float | None] = {**ranking_metrics(edges, others)}
         found |= {f"hits@{count}": hits_at(count, edges, others) for count in HITS}
+        joined, apart = (self.decoder.calibrated(part).sigmoid() for part in logits)
+        found["calibration"] = calibration_error(joined, apart)
         return {f"test_{name}": value for name, value in found.items()}
 
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
-        """Return the metrics of the test and of the validation, the decoder, and what they were taken on."""
-        decoder = self.decoder
+        """Return the metrics of the test and of the validation, the decoder, and what they were taken on.
+
+        The decoder is calibrated first, on the validation pairs.
+        """
+        decoder, positions = self.decoder, model.positions(self.data)
+        decoder.calibrate(*(self.logits(positions, pairs) for pairs in self._val))
+        weight = decoder.degree_weight
         return {
             **self.test(model),
             **metrics,
@@ -167,15 +192,31 @@ class LinkPrediction(Task):
                 "kind": decoder.kind,
                 "radius": float(decoder.radius),
                 "temperature": float(decoder.temperature),
+                "degree_weight": None if weight is None else float(weight),
+                "calibration": decoder.calibration.tolist(),
             },
             "split": self.split.about(),
         }
 
-    def _entropy(self, positions: "Positions", edges: "Tensor", others: "Tensor") -> "Tensor":
-        from torch.nn.functional import softplus
 
-        joined, apart = (self.decoder(positions.pair_squared_dist(*pairs)) for pairs in (edges, others))
-        return softplus(-joined).mean() + softplus(apart).mean()
+def _entropy(joined: "Tensor", apart: "Tensor", weight: "Tensor | None" = None) -> "Tensor":
+    """Return the mean cross-entropy of logits of edges, by their weights if these are given, plus that of non-edges."""
+    from torch.nn.functional import softplus
+
+    near = softplus(-joined)
+    return (near if weight is None else weight * near).mean() + softplus(apart).mean()
+
+
+def edge_weights(data: "Data", edges: "Tensor") -> "Tensor":
+    """Return the weights ``(M,)`` of the edges ``(2, M)`` of a graph, divided by their mean."""
+    import numpy as np
+    import torch
+
+    from gyroformer.graphs.adjacency import simple_adjacency
+
+    matrix = simple_adjacency(data.edge_index, int(data.num_nodes or 0), data.edge_weight)
+    found = np.asarray(matrix[tuple(edges.cpu().numpy())], np.float64).ravel()
+    return torch.from_numpy(found / found.mean()).to(edges.device, torch.float32)
 
 
 def link_split_of(graph: "Data", objective: LinkObjective, seed: int) -> "LinkSplit":
@@ -197,20 +238,29 @@ def decoder_of(objective: LinkObjective) -> "LinkDecoder":
         radius=objective.radius,
         temperature=objective.temperature,
         learn=objective.learn_decoder,
+        degrees=objective.degrees,
     )
 
 
-def nearness(positions: "Positions", pairs: "Tensor") -> "Scores":
-    """Return what pairs ``(2, M)`` are ranked by, larger is likelier: the negative squared distance.
+def _scores(logits: "Tensor") -> "Scores":
+    """Return logits as what pairs are ranked by."""
+    found: Scores = logits.detach().double().cpu().numpy()
+    return found
 
-    Every decoder falls with the distance, so this is the order of its probabilities, without the ties that rounding
-    brings where these come near 0 or 1.
+
+def calibration_error(edges: "Tensor", others: "Tensor", bins: int = 10) -> float:
+    """Return by how many points probabilities of edges and of non-edges are off on average, in percent.
+
+    The expected calibration error: pairs in bins of equal width by their probability, the difference of the mean
+    probability and the fraction of edges in each bin, averaged by the bins' sizes.
     """
     import torch
 
-    with torch.no_grad():
-        found: Scores = -positions.pair_squared_dist(*pairs).double().cpu().numpy()
-        return found
+    probability = torch.cat((edges, others)).double()
+    truth = torch.cat((torch.ones_like(edges), torch.zeros_like(others))).double()
+    index = (probability * bins).long().clamp(max=bins - 1)
+    off = torch.zeros(bins, dtype=torch.float64, device=index.device).index_add(0, index, probability - truth)
+    return 100 * float(off.abs().sum()) / probability.numel()
 
 
 def ranking_metrics(edges: "Scores", others: "Scores") -> dict[str, float]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 #: options of the graph that every command has: how an edge list is read
-READING = ("header", "source_column", "target_column", "weight_column")
+READING = ("directed", "header", "source_column", "target_column", "weight_column")
 
 
 class Task(ABC):
@@ -53,12 +53,17 @@ class Task(ABC):
     help: ClassVar[str]
     #: which options of the graph (``gyroformer.settings.GraphOptions``) its command has beside ``READING``
     graph_flags: ClassVar[tuple[str, ...]] = ("features",)
+    #: which options of running (``gyroformer.cli.job_flags.RunOptions``) its command has that others do not
+    run_flags: ClassVar[tuple[str, ...]] = ()
     #: its options
     Objective: ClassVar[type[Options]]
     #: what ``gyroformer predict`` answers when nothing is asked: ``"nearest"``, ``"labels"`` or ``"new_edges"``
     answer: ClassVar[str] = "nearest"
     #: keys of the results that are printed, the one that counts first
     shown: ClassVar[tuple[str, ...]]
+
+    #: whether its loss counts each edge by its weight
+    uses_weights: ClassVar[bool] = False
 
     #: the graph that the model sees, on the model's device
     data: "Data"
@@ -110,7 +115,14 @@ class Task(ABC):
 
 
 #: words of metrics' keys that are not written as they are
-_WORDS = {"map": "mAP", "f1": "F1", "auc": "AUC", "ap": "AP", "val": "validation"}
+_WORDS = {
+    "calibration": "calibration error",
+    "map": "mAP",
+    "f1": "F1",
+    "auc": "AUC",
+    "ap": "AP",
+    "val": "validation",
+}
 
 
 def metric_title(key: str) -> str:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from gyroformer.errors import DataError
-from gyroformer.graphs.derived import derived
+from gyroformer.graphs.derived import derived, derived_weighted
 from gyroformer.graphs.spectral.laplacian import laplacian_identifiers
 from gyroformer.options.models import EdgeTokens, IdentifierNorm, TokenOptions
 
@@ -135,8 +135,9 @@ def _identifiers(data: "Data", options: TokenOptions, cache: Path | str | None =
         return data.identifiers
     batched = "batch" in data and data.batch is not None
     graphs = data.to_data_list() if batched else [data]
-    return derived(
+    return derived_weighted(
         data.edge_index,
+        data.edge_weight if "edge_weight" in data else None,
         ("identifiers", data.num_nodes, name),
         lambda: torch.cat([_eigenvectors(one, options, cache) for one in graphs]),
     )
@@ -155,7 +156,10 @@ def _eigenvectors(data: "Data", options: TokenOptions, cache: Path | str | None)
     if not nodes:
         return torch.zeros(0, width, device=device)
     # each component its own: of the whole graph's smallest, a scattered graph gets component numbers only
-    found = laplacian_identifiers(data.edge_index, nodes, width, scope="component", cache=cache)
+    weight = data.edge_weight if "edge_weight" in data else None
+    found = laplacian_identifiers(
+        data.edge_index, nodes, width, scope="component", weight=weight, cache=cache
+    )
     scale = nodes**0.5 if options.identifier_norm == "entry" else 1.0
     return (found.vectors.float() * scale).to(device)
 

@@ -160,7 +160,7 @@ def test_attributes_of_nodes_by_name(library):
 
 
 def test_arguments_without_a_meaning_are_refused():
-    with pytest.raises(UsageError, match="features=.* has no meaning for a graph given as list"):
+    with pytest.raises(UsageError, match=r"features=.* has no meaning for a graph given as list"):
         to_graph(PAIRS, features=["age"])
     with pytest.raises(UsageError, match="source='a' has no meaning"):
         to_graph(nx.path_graph(3), source="a")

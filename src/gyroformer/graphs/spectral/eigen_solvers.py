@@ -29,7 +29,7 @@ import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 
-from gyroformer.graphs.adjacency import Csr, FloatArray
+from gyroformer.graphs.adjacency import Csr, FloatArray, degrees
 from gyroformer.graphs.bfs import bfs_levels
 
 DENSE_LIMIT = 1500
@@ -72,13 +72,13 @@ def has_multigrid() -> bool:
 
 def null_vector(adjacency: Csr) -> FloatArray:
     """Return the unit vector of eigenvalue 0 of a connected graph, D^(1/2) 1 scaled; 1 for a single node."""
-    root = np.sqrt(np.maximum(np.diff(adjacency.indptr), 1).astype(np.float64))
+    root = np.sqrt(degrees(adjacency))
     return np.asarray(root / np.linalg.norm(root))
 
 
 def normalised_laplacian(adjacency: Csr) -> Csr:
     """Return I - D^(-1/2) A D^(-1/2) for a graph without isolated nodes."""
-    scale = sp.diags_array(1 / np.sqrt(np.diff(adjacency.indptr)))
+    scale = sp.diags_array(1 / np.sqrt(degrees(adjacency)))
     return (sp.eye_array(adjacency.shape[0]) - scale @ adjacency @ scale).tocsr()
 
 

@@ -65,6 +65,7 @@ def laplacian_identifiers(
     dim: int,
     *,
     scope: Scope = "graph",
+    weight: Tensor | NDArray[Any] | None = None,
     cache: Path | str | None = None,
 ) -> LaplacianIdentifiers:
     """Return ``dim`` eigenvectors of the normalised Laplacian with the smallest eigenvalues, zero included.
@@ -79,13 +80,14 @@ def laplacian_identifiers(
         scope: ``"graph"``: the smallest eigenvalues of the whole graph. With C components the first C
             columns are their constant vectors, so a scattered graph gets little else. ``"component"``:
             each component its own ``dim`` smallest, side by side in the same columns.
+        weight: positive weights of the edges, ``(E,)``; all 1 by default.
         cache: folder where results are kept, by a hash of the graph; made if absent. None keeps nothing.
     """
     if dim < 1:
         raise UsageError(f"identifiers need at least one column, got dim={dim}")
     if scope not in ("graph", "component"):
         raise UsageError(f"scope must be 'graph' or 'component', got {scope!r}")
-    adjacency = simple_adjacency(edge_index, num_nodes)
+    adjacency = simple_adjacency(edge_index, num_nodes, weight)
     key = cache_key(adjacency, dim, scope) if cache is not None else ""
     if cache is not None and (found := read_cached(Path(cache), key, num_nodes, dim)) is not None:
         arrays, methods = found

@@ -31,6 +31,8 @@ def cache_key(adjacency: Csr, dim: int, scope: str) -> str:
     digest = hashlib.sha256(head.encode())
     for ends in upper_edges(adjacency):
         digest.update(np.ascontiguousarray(ends, "<i8").tobytes())
+    if (adjacency.data != 1).any():
+        digest.update(b"weights" + np.ascontiguousarray(adjacency.data, "<f8").tobytes())
     return digest.hexdigest()
 
 
