@@ -2,14 +2,19 @@ import csv
 import json
 
 import numpy as np
+import pyarrow.parquet
 import pytest
+import torch
 from small_graphs import write_blocks
 from small_runs import make_runs
 from typer.testing import CliRunner
 
+import gyroformer
 from gyroformer.cli.app import app
 from gyroformer.cli.pair_option import as_pairs, joined
 from gyroformer.errors import UsageError
+from gyroformer.ops.neighbours import Neighbours
+from gyroformer.tasks.average_precision import mean_average_precision
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +24,10 @@ def runs(tmp_path_factory):
 
 def predict(*args):
     return CliRunner().invoke(app, ["predict", *map(str, args)], catch_exceptions=False)
+
+
+def invoke(*args):
+    return CliRunner().invoke(app, [*map(str, args)], catch_exceptions=False)
 
 
 def answer(*args):
@@ -154,3 +163,39 @@ def test_pairs_of_words_survive_the_parser():
     assert as_pairs(["-1\0--x", "a\0b"]) == [("-1", "--x"), ("a", "b")]
     with pytest.raises(UsageError, match="takes two ids"):
         as_pairs(["a"])
+
+
+def test_exports_say_what_they_hold(tmp_path):
+    edges, *_ = write_blocks(tmp_path, size=10)
+    done = invoke("embed", edges, "--epochs", "30", "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.stderr
+    done = invoke("predict", tmp_path / "run", "--embeddings", tmp_path / "points.csv")
+    assert "tangent vectors at the origin, curvature of each head:" in done.stdout
+    assert "not the distances of the nodes" in done.stdout.replace("\n", " ")
+    about = json.loads((tmp_path / "points.csv.json").read_text())
+    assert (about["heads"], about["width"], len(about["curvature"])) == (2, 8, 2)
+    invoke("predict", tmp_path / "run", "--embeddings", tmp_path / "points.parquet")
+    metadata = pyarrow.parquet.read_schema(tmp_path / "points.parquet").metadata
+    assert json.loads(metadata[b"curvature"]) == about["curvature"]
+
+
+def test_flat_vectors_keep_more_than_tangent_vectors(tmp_path):
+    (tmp_path / "tree.csv").write_text("".join(f"n{(i - 1) // 4},n{i}\n" for i in range(1, 341)))
+    options = ("--epochs", "80", "--eval-every", "80", "--curvature", "-2")
+    done = invoke("embed", tmp_path / "tree.csv", *options, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.stderr
+    asked = ("predict", tmp_path / "run", "--embeddings", tmp_path / "flat.csv", "--flatten", "16")
+    found = json.loads(invoke(*asked, "--json").stdout)["flatten"]
+    assert found["tangent_map"] + 2 < found["map"] <= found["true_map"] + 1e-6
+    assert f"mAP {found['map']:.2f} by them" in invoke(*asked).stdout
+    # what was written is what was measured
+    with (tmp_path / "flat.csv").open(newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    vectors = torch.tensor([[float(cell) for cell in row[1:]] for row in rows])
+    assert vectors.shape == (341, 16)
+    graph = gyroformer.load(tmp_path / "tree.csv")
+    assert [row[0] for row in rows] == graph.ids
+    distances = torch.cdist(vectors, vectors)
+    again = mean_average_precision(lambda nodes: distances[nodes], Neighbours.of(graph.edge_index, 341))
+    assert 100 * again == pytest.approx(found["map"], abs=0.5)
+    assert invoke("predict", tmp_path / "run", "--flatten", "3").exit_code == 2

@@ -109,3 +109,28 @@ def test_a_table_of_pandas(tree):
     found = gf.GraphEmbedder(**QUICK).set_output(transform="pandas").fit(tree).transform(tree)
     assert isinstance(found, pandas.DataFrame)
     assert found.columns[0] == "graphembedder0"
+
+
+def test_distances_in_the_form_of_scikit_learn(embedder):
+    from sklearn.cluster import AgglomerativeClustering
+    from sklearn.neighbors import NearestNeighbors
+
+    far = embedder.pairwise_distances()
+    assert far.shape == (15, 15)
+    np.testing.assert_allclose(far[3, 7], embedder.distance(embedder.ids_[3], embedder.ids_[7]), rtol=1e-5)
+    some = list(embedder.ids_[[9, 2]])
+    np.testing.assert_allclose(embedder.pairwise_distances(some)[0, 1], far[9, 2], rtol=1e-5)
+    distances, rows = embedder.kneighbors(n_neighbors=4)
+    theirs = NearestNeighbors(n_neighbors=4, metric="precomputed").fit(far).kneighbors()
+    np.testing.assert_allclose(distances, theirs[0], rtol=1e-4)
+    assert (embedder.kneighbors(some, 4, return_distance=False) == rows[[9, 2]]).all()
+    labels = AgglomerativeClustering(3, metric="precomputed", linkage="average").fit_predict(far)
+    assert set(labels) == {0, 1, 2}
+    with pytest.raises(UsageError, match="n_neighbors must be from 1 to 14"):
+        embedder.kneighbors(n_neighbors=15)
+
+
+def test_flat_vectors(embedder):
+    vectors = embedder.flatten(5)
+    assert (vectors.shape, vectors.dtype) == ((15, 5), np.float32)
+    assert 0 < embedder.flat_map_ <= 100

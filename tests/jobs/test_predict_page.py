@@ -27,7 +27,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
             done = CliRunner().invoke(app, args, catch_exceptions=False)
             assert done.exit_code == 0, (line, done.stderr)
             said[line] = done.stdout
-    assert len(said) == 10
+    assert len(said) == 11
     with (tmp_path / "new.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 20
     with (tmp_path / "labels_found.csv").open(newline="") as file:

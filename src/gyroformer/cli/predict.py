@@ -78,6 +78,15 @@ def predict(
         Path | None,
         typer.Option(help="Write ids and coordinates: .npz, .csv, .tsv or .parquet.", show_default=False),
     ] = None,
+    flatten: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="DIM",
+            help="With --embeddings: flat vectors of so many columns, for tools that know Euclidean distances only.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the answer: .csv, .tsv or .json.", show_default=False)
     ] = None,
@@ -109,7 +118,32 @@ def predict(
         raise UsageError(
             "--node chooses the nodes of --labels and --nearest; --distance takes two ids itself"
         )
-    _deliver(restored, run, asked, usual=usual, embeddings=embeddings, out=out, as_json=as_json)
+    if flatten is not None and embeddings is None:
+        raise UsageError(
+            "--flatten says how the coordinates of --embeddings are written: add --embeddings FILE"
+        )
+    written = None if embeddings is None else _export(restored, embeddings, flatten)
+    _deliver(restored, run, asked, usual=usual, written=written, out=out, as_json=as_json)
+
+
+def _export(restored: "Restored", path: Path, flatten: int | None) -> dict[str, Any]:
+    """Write the coordinates and return what they are: the file and, of flat ones, the mAP that is left."""
+    from gyroformer.jobs.answer_files import write_embeddings
+    from gyroformer.jobs.flatten import FLAT_MEANING, flattened
+    from gyroformer.jobs.run import embedding_arrays
+    from gyroformer.ops.neighbours import Neighbours
+
+    if flatten is None:
+        write_embeddings(path, restored.ids, embedding_arrays(restored.model, restored.data))
+        return {"embeddings": str(path)}
+    import numpy as np
+
+    neighbours = Neighbours.of(np.stack(restored.joined.nonzero()), restored.joined.shape[0])
+    flat = flattened(restored.positions(), neighbours, flatten)
+    arrays = {"embedding": flat.vectors[:, None, :], "meaning": np.array(FLAT_MEANING)}
+    write_embeddings(path, restored.ids, arrays)
+    kept = {"map": flat.map, "true_map": flat.true_map, "tangent_map": flat.tangent_map, "dim": flatten}
+    return {"embeddings": str(path), "flatten": kept}
 
 
 def _deliver(
@@ -118,17 +152,14 @@ def _deliver(
     asked: "list[Answer]",
     *,
     usual: bool,
-    embeddings: Path | None,
+    written: dict[str, Any] | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
     """Write and print what was asked."""
-    from gyroformer.jobs.answer_files import write_answers, write_embeddings
-    from gyroformer.jobs.run import embedding_arrays
+    from gyroformer.jobs.answer_files import write_answers
 
-    whole = _whole(restored, run, asked, embeddings)
-    if embeddings is not None:
-        write_embeddings(embeddings, restored.ids, embedding_arrays(restored.model, restored.data))
+    whole = _whole(restored, run, asked, written)
     if out is not None:
         write_answers(out, asked, whole)
     if as_json:
@@ -138,9 +169,27 @@ def _deliver(
         _print_overview(restored, run)
     for answer in asked:
         print_answer(answer)
-    for file in (embeddings, out):
-        if file is not None:
-            typer.echo(f"written: {file}")
+    if written is not None:
+        typer.echo(f"written: {written['embeddings']}")
+        typer.echo(_what_was_written(restored, written))
+    if out is not None:
+        typer.echo(f"written: {out}")
+
+
+def _what_was_written(restored: "Restored", written: dict[str, Any]) -> str:
+    """Return what a user has to know to use coordinates."""
+    kept = written.get("flatten")
+    if kept is not None:
+        return (
+            f"flat vectors for Euclidean distances: mAP {kept['map']:.2f} by them, {kept['true_map']:.2f} by the "
+            f"distances of the model, {kept['tangent_map']:.2f} by its tangent vectors"
+        )
+    curvatures = restored.model.curvatures
+    heads = " ".join(f"{k:+.3f}" for k in curvatures[-1].tolist()) if curvatures.numel() else "0"
+    return (
+        f"tangent vectors at the origin, curvature of each head: {heads}; their Euclidean distances are not the "
+        "distances of the nodes (--distance, --nearest), --flatten DIM writes vectors for tools that need that"
+    )
 
 
 def _answers(restored: "Restored", node: list[str] | None, **asked: Any) -> "list[Answer]":
@@ -177,14 +226,14 @@ def _nodes(restored: "Restored", names: list[str] | None) -> "Tensor":
 
 
 def _whole(
-    restored: "Restored", run: Path, answers: "list[Answer]", embeddings: Path | None
+    restored: "Restored", run: Path, answers: "list[Answer]", written: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Return all answers as one object; ``ids`` are the nodes they are about."""
     about = next((answer.nodes for answer in answers if answer.nodes is not None), None)
     ids = restored.ids if about is None else [restored.ids[index] for index in about]
     whole: dict[str, Any] = {"run": str(run), "task": restored.job.task, "ids": ids}
     whole |= {answer.name: answer.records() for answer in answers}
-    return whole | ({"embeddings": str(embeddings)} if embeddings is not None else {})
+    return whole | (written or {})
 
 
 def _print_overview(restored: "Restored", run: Path) -> None:

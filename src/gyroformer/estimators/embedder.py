@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from gyroformer.errors import UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
+from gyroformer.jobs.flatten import flattened
 from gyroformer.jobs.plan import Plan
-from gyroformer.ops.nearest import nearest_nodes
+from gyroformer.ops.nearest import nearest_nodes, row_blocks
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.tasks.average_precision import mean_average_precision
 from gyroformer.tasks.embed import Reconstruction
@@ -33,7 +34,8 @@ class GraphEmbedder(
         >>> embedder.nearest(33, n=3)
 
     Attributes:
-        embedding_: coordinates ``(N, heads · d)``: tangent vectors at the origin, the heads side by side.
+        embedding_: coordinates ``(N, heads · d)``: tangent vectors at the origin, the heads side by side. Their
+            Euclidean distances are not those of the nodes: use ``pairwise_distances``, ``kneighbors`` or ``flatten``.
         curvatures_: ``(layers, heads)``; empty for a model without any.
         ids_: the nodes' ids, in the order of the rows.
         map_: mean average precision on the graph, in percent.
@@ -97,6 +99,59 @@ class GraphEmbedder(
         others, squared = nearest_nodes(self._positions, index, min(n, len(self._ids.names) - 1))
         found = zip(others[0].tolist(), squared[0].clamp(min=0).sqrt().tolist(), strict=True)
         return [(self._ids.names[other], distance) for other, distance in found]
+
+    @torch.no_grad()
+    def pairwise_distances(self, ids: Any = None) -> NDArray[Any]:
+        """Return the distances of all nodes, ``(N, N)``, or among those with the given ids, in their order.
+
+        What scikit-learn takes as ``metric="precomputed"``: symmetric, with zeros on the diagonal.
+        """
+        check_is_fitted(self)
+        count = len(self._ids.names)
+        chosen = np.arange(count) if ids is None else self._ids.indices(ids)
+        rows = torch.from_numpy(chosen).to(self._positions.device)
+        found = np.empty((rows.numel(), rows.numel()), dtype=self.embedding_.dtype)
+        start = 0
+        for some in row_blocks(rows, count):
+            squared = self._positions.squared_dist_rows(some)[:, rows]
+            found[start : start + len(squared)] = squared.clamp(min=0).sqrt().cpu().numpy()
+            start += len(squared)
+        found = np.maximum(found, found.T)  # equal up to rounding
+        np.fill_diagonal(found, 0)
+        return found
+
+    @torch.no_grad()
+    def kneighbors(
+        self, ids: Any = None, n_neighbors: int = 5, return_distance: bool = True
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
+        """Return the nearest nodes of each node in scikit-learn's form: distances and row numbers ``(n, n_neighbors)``.
+
+        Args:
+            ids: of the nodes that are asked about; None for all, as the rows of ``embedding_``.
+            n_neighbors: how many; a node is not its own neighbour.
+            return_distance: False for the row numbers alone. ``ids_[rows]`` are their ids.
+        """
+        check_is_fitted(self)
+        if not 1 <= n_neighbors < len(self._ids.names):
+            raise UsageError(f"n_neighbors must be from 1 to {len(self._ids.names) - 1}, got {n_neighbors}")
+        chosen = np.arange(len(self._ids.names)) if ids is None else self._ids.indices(ids)
+        columns, squared = nearest_nodes(self._positions, torch.from_numpy(chosen), n_neighbors)
+        rows = columns.cpu().numpy()
+        return (squared.clamp(min=0).sqrt().cpu().numpy(), rows) if return_distance else rows
+
+    def flatten(self, dim: int | None = None) -> NDArray[np.float32]:
+        """Return flat vectors ``(N, dim)`` for tools that know Euclidean distances only.
+
+        They are as wide as the model by default. ``flat_map_`` keeps how much of the mAP is left by them, in percent.
+        """
+        check_is_fitted(self)
+        width = self.embedding_.shape[1] if dim is None else dim
+        if width < 1:
+            raise UsageError(f"dim must be at least 1, got {dim}")
+        neighbours = Neighbours.of(self._plan.data.edge_index, len(self._ids.names))
+        found = flattened(self._positions, neighbours, width)
+        self.flat_map_ = found.map
+        return found.vectors
 
     def score(self, graph: object = None, y: object = None) -> float:
         """Return the mean average precision, from 0 to 1, of a graph's edges read from the distances.

@@ -42,7 +42,9 @@ def write_embeddings(path: Path, ids: Sequence[Any], arrays: Arrays) -> None:
     """Write ids and coordinates to ``path``: ``.npz``, ``.csv``, ``.tsv`` or ``.parquet``.
 
     ``.npz`` holds what a run's ``embeddings.npz`` holds. The others have a row for each node: ``id`` and the
-    coordinates ``h0_0, h0_1, …`` of the first head, then of the second, and so on. Numbers are written in full.
+    coordinates ``h0_0, h0_1, …`` of the first head, then of the second, and so on. Numbers are written in full. What
+    they mean and the curvatures, which a table has no place for, are in the metadata of a parquet file, and beside a
+    ``.csv`` or ``.tsv`` in a file of the same name with ``.json`` appended.
     """
     writers: dict[str, Callable[[], bytes]] = {
         ".npz": lambda: _npz(ids, arrays),
@@ -53,6 +55,21 @@ def write_embeddings(path: Path, ids: Sequence[Any], arrays: Arrays) -> None:
     if path.suffix.lower() not in writers:
         raise UsageError(f"{path}: embeddings are written as {', '.join(writers)}")
     _write(path, writers[path.suffix.lower()]())
+    if path.suffix.lower() in DELIMITERS:
+        _write(beside(path), (json.dumps(_about(arrays), indent=2) + "\n").encode())
+
+
+def beside(path: Path) -> Path:
+    """Return the file that says what a table of coordinates holds."""
+    return path.with_name(f"{path.name}.json")
+
+
+def _about(arrays: Arrays) -> dict[str, Any]:
+    """Return what coordinates mean, with the curvature of each head."""
+    heads, width = arrays["embedding"].shape[1:]
+    curvature = arrays["curvature"].astype(float).tolist() if "curvature" in arrays else [0.0] * heads
+    meaning = str(arrays["meaning"]) if "meaning" in arrays else MEANING
+    return {"meaning": meaning, "heads": heads, "width": width, "curvature": curvature}
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -89,7 +106,7 @@ def _coordinates(suffix: str, ids: Sequence[Any], arrays: Arrays) -> str:
 def _npz(ids: Sequence[Any], arrays: Arrays) -> bytes:
     buffer = io.BytesIO()
     kept: dict[str, Any] = {"ids": np.array([str(name) for name in ids], dtype=np.str_)}
-    kept |= {"meaning": np.array(MEANING), **arrays}
+    kept |= {"meaning": np.array(MEANING), **arrays}  # flat vectors bring a meaning of their own
     np.savez(buffer, **kept)
     return buffer.getvalue()
 
@@ -103,5 +120,7 @@ def _parquet(path: Path, ids: Sequence[Any], arrays: Arrays) -> bytes:
     names, points = _named(arrays)
     columns = {"id": list(ids)} | {name: points[:, index] for index, name in enumerate(names)}
     sink = pyarrow.BufferOutputStream()
-    parquet.write_table(pyarrow.table(columns), sink)
+    table = pyarrow.table(columns)
+    about = {name: json.dumps(value) for name, value in _about(arrays).items()}
+    parquet.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), **about}), sink)
     return bytes(sink.getvalue().to_pybytes())
