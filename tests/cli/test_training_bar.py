@@ -59,7 +59,7 @@ def test_without_a_terminal_a_line_every_ten_seconds(clock, capsys):
         clock[0] = 1000.0 + second
         bar(progress(second + 1))
     said = file.getvalue().splitlines()
-    assert [text.split()[1] for text in said] == ["11/200", "21/200", "31/200"]
+    assert [text.split()[1] for text in said] == ["3/200", "13/200", "23/200", "33/200"]
     assert capsys.readouterr() == ("", "")
 
 

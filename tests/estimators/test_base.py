@@ -150,7 +150,7 @@ def test_a_run_folder_of_fit(kind, graph, tmp_path):
     estimator = kind(random_state=0, out=out, **QUICK).fit(graph)
     assert (out / "results.json").exists()
     assert np.array_equal(answer(kind.from_run(out)), answer(estimator))
-    with pytest.raises(UsageError, match="holds a run already"):
+    with pytest.raises(UsageError, match="holds a finished run"):
         estimator.fit(graph)
     other = gf.LinkPredictor if kind is gf.GraphEmbedder else gf.GraphEmbedder
     with pytest.raises(UsageError, match=f"{other.__name__} is for"):

@@ -55,14 +55,18 @@ def test_first_difference_sees_equal_things_as_equal():
     assert first_difference(JOB, json.loads(json.dumps(JOB))) is None
 
 
-def test_a_folder_in_use_needs_resume_or_another_name(tmp_path):
-    with RunFolder(tmp_path) as run:
-        run.begin(JOB, resume=False)
+def test_a_folder_in_use_needs_resume_or_another_name(tmp_path, without_sync):
+    train(tmp_path)
     with (
         RunFolder(tmp_path) as run,
         pytest.raises(UsageError, match="continue it with --resume, or choose another"),
     ):
         run.begin(JOB, resume=False)
+    with RunFolder(tmp_path / "empty") as run:
+        run.begin(JOB, resume=False)
+    with RunFolder(tmp_path / "empty") as run:
+        run.begin({**JOB, "seed": 7}, resume=False)  # nothing was done in it yet
+        assert run.job["seed"] == 7
     toy_model().save_pretrained(tmp_path / "model")
     with (
         RunFolder(tmp_path / "model") as run,

@@ -175,5 +175,7 @@ def test_a_format_of_the_future_is_refused(tmp_path, classified):
 
 def test_names_that_changed_are_upgraded_in_old_settings_only():
     old = {"task": "link", "objective": {"val_share": 0.2, "radius": 1.0}}
-    assert upgraded(old, 1)["objective"] == {"val_fraction": 0.2, "radius": 1.0}
-    assert upgraded(old, 2) is old
+    # before there was the option, distances alone told edges
+    assert upgraded(old, 1)["objective"] == {"val_fraction": 0.2, "radius": 1.0, "degrees": False}
+    new = {"task": "link", "objective": {"val_share": 0.2, "degrees": True}}
+    assert upgraded(new, 2) is new

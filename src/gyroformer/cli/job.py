@@ -1,5 +1,6 @@
 """``gyroformer embed``, ``classify``, ``link``: run a job, or several, and print what came out."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,6 +163,27 @@ def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
     if (out / "report.html").exists():
         table.add_row("report", str(out / "report.html"))
     Console().print(table)
+    for line in next_steps(results["task"], out, several=runs > 1):
+        typer.echo(line)
+
+
+def next_steps(task: str, out: Path, *, several: bool = False) -> list[str]:
+    """Return two lines on what to do with a finished job."""
+    if several:
+        return [
+            f"next: gyroformer report {out} --out {out / 'report.html'}",
+            "      compares the runs on one page",
+        ]
+    folder = shlex.quote(str(out))
+    asked = {
+        "nearest": "--nearest 10 --node ID",
+        "labels": "--labels --out labels.csv",
+        "new_edges": "--for ID",
+    }
+    return [
+        f"next: gyroformer predict {folder} {asked[TASKS[task].answer]}",
+        f"      open {out / 'report.html'} in a browser",
+    ]
 
 
 def _split_line(split: dict[str, Any], runs: int) -> str:

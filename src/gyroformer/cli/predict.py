@@ -98,9 +98,12 @@ def predict(
     Example: gyroformer predict runs/cora-link-fpst --new-edges 20
     """
     from gyroformer.jobs.restore import restore
+    from gyroformer.jobs.so_far import usable_run
 
     set_threads(threads)
-    restored = restore(run, graph, features=features, reading=reading_options(header, source, target, weight))
+    restored = restore(
+        usable_run(run), graph, features=features, reading=reading_options(header, source, target, weight)
+    )
     asked = _answers(
         restored,
         node,

@@ -21,9 +21,10 @@ def report(
 
     Example: gyroformer report runs/cora-classify-fpst runs/cora-classify-tokengt --out cora.html
     """
+    from gyroformer.jobs.so_far import usable_run
     from gyroformer.report import write_report
 
-    written = write_report(runs, out)
+    written = write_report([usable_run(run) for run in runs], out)
     if as_json:
         print_json({"report": str(written), "bytes": written.stat().st_size})
     else:

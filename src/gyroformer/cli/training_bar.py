@@ -29,7 +29,8 @@ class TrainingBar:
 
     def __init__(self, file: TextIO | None = None) -> None:
         self._file = sys.stderr if file is None else file
-        self._begun = self._said = time.monotonic()
+        self._begun = time.monotonic()
+        self._said = self._begun - EVERY  # the first line comes as soon as it may
         self._bar: Any = None
         self._row: Any = None
 

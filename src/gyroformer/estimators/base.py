@@ -22,6 +22,7 @@ from gyroformer.jobs.run import embedding_arrays, keep_graph, run_job
 from gyroformer.models.pretrained import CONFIG
 from gyroformer.options import Option, Options, as_plain, option, options_of
 from gyroformer.options.constructor import sentence
+from gyroformer.runs.files import RESULTS
 from gyroformer.runs.folder import RunFolder
 from gyroformer.runs.read import open_run
 from gyroformer.settings import JobSettings, make_job
@@ -169,9 +170,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _run(self, data: "Data", job: JobSettings, **given: Any) -> Self:
         """Do the job and take its result; torch's global random state is the caller's again afterwards."""
-        if self.out is not None and (Path(self.out) / CONFIG).exists():
+        if self.out is not None and (Path(self.out) / RESULTS).exists():
             raise UsageError(
-                f"{self.out}: holds a run already; choose another out, or read a run that is finished with "
+                f"{self.out}: holds a finished run; choose another out, or read it with "
                 f"{type(self).__name__}.from_run"
             )
         listen, ignore_memory = _told if self.verbose else None, self.ignore_memory
@@ -180,6 +181,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
                 job,
                 data=data,
                 out=self.out,
+                # what was interrupted goes on; with other settings it is refused
+                resume=self.out is not None and (Path(self.out) / CONFIG).exists(),
                 listen=listen,
                 ignore_memory=ignore_memory,
                 keep=self._kept(),

@@ -10,13 +10,12 @@ import numpy as np
 import torch
 
 from gyroformer.data.split import Split
-from gyroformer.errors import DataError, UsageError
+from gyroformer.errors import DataError, GyroformerError, Interrupted, UsageError
 from gyroformer.jobs.memory import check_memory
 from gyroformer.jobs.plan import Plan, plan_model, plan_task
 from gyroformer.options import as_plain
 from gyroformer.report import REPORT, write_run_report
-from gyroformer.runs.files import RESULTS
-from gyroformer.runs.folder import RunFolder, check_folder, plain_job
+from gyroformer.runs.folder import RunFolder, check_folder, is_done, plain_job
 from gyroformer.runs.graph import GRAPH, changed_parts, graph_checksums, read_graph, write_graph
 from gyroformer.runs.read import load_graph
 from gyroformer.settings import GraphOptions, JobSettings
@@ -84,7 +83,7 @@ def run_job(
     folder, settings = Path(out), as_plain(job)
     begun = check_folder(folder, plain_job(settings), resume=resume) is not None
     plan: Plan | None = None
-    if not (folder / RESULTS).exists():
+    if not (begun and is_done(folder, plain_job(settings))):
         graph = _graph_of(job, data, folder if begun else None)
         plan = _planned(job, graph, ignore_memory, given, look)
     with RunFolder(folder) as run:
@@ -94,15 +93,24 @@ def run_job(
             return Finished(run.results())
         if not (run.path / GRAPH).exists():  # a run that was killed may have been begun without it
             keep_graph(run.path, plan, by_name=data is None, more=keep, split=given.get("split"))
-        outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen)
-        results = _results(plan, outcome)
-        arrays = embedding_arrays(plan.model, plan.data)
-        run.finish(
-            plan.model, results, arrays, plan.data.ids, seconds=outcome.seconds, compiled=outcome.compiled
-        )
+        try:
+            outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen)
+            results = finish_run(run, plan, outcome)
+        except GyroformerError as error:
+            if not isinstance(error, Interrupted):
+                run.fail(error)
+            raise
         if report:
             _write_report(run.path)
         return Finished(results, plan, outcome)
+
+
+def finish_run(run: RunFolder, plan: Plan, outcome: Outcome) -> dict[str, Any]:
+    """Write the results of a trained plan to its folder, and return them."""
+    results = _results(plan, outcome)
+    arrays = embedding_arrays(plan.model, plan.data)
+    run.finish(plan.model, results, arrays, plan.data.ids, seconds=outcome.seconds, compiled=outcome.compiled)
+    return results
 
 
 def keep_graph(

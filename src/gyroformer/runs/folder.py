@@ -23,12 +23,15 @@ from gyroformer.errors import CorruptFileError, DataError, UsageError
 from gyroformer.models.pretrained import CONFIG, FORMAT, Pretrained
 from gyroformer.runs.checkpoint import Checkpoint, CheckpointFolder
 from gyroformer.runs.files import METRICS, RESULTS, read_json, read_results, verify_run, write_finished
+from gyroformer.runs.graph import GRAPH
 from gyroformer.runs.metrics_file import MetricsFile
 
 _log = logging.getLogger(__name__)
 
 Job = dict[str, Any]
 LOCK, CHECKPOINTS = ".lock", "checkpoints"
+#: written when a run fails: what is in the folder may be replaced
+FAILED = "failed.txt"
 
 
 class RunFolder:
@@ -77,6 +80,7 @@ class RunFolder:
         job = plain_job(config)
         about = check_folder(self.path, job, resume=resume)
         if about is None:
+            self._clear()
             self._started = datetime.now(UTC).isoformat(timespec="seconds")
             about = {"format": FORMAT, "gyroformer": gyroformer.__version__, "job": job}
             self._write(CONFIG, json.dumps(about | {"started": self._started}, indent=2) + "\n")
@@ -87,10 +91,33 @@ class RunFolder:
                     "%s was begun with gyroformer %s, this is %s: the result may differ from an uninterrupted run's",
                     *(self.path, about.get("gyroformer"), gyroformer.__version__),
                 )
+            (self.path / FAILED).unlink(missing_ok=True)
             if (self.path / RESULTS).exists():
                 verify_run(self.path)
-                self.finished = True
+                self.finished = is_done(self.path, job)
+            if not self.finished and _epochs(about["job"]) != _epochs(job):
+                # results go first: whatever happens next, this is a run to be resumed
+                (self.path / RESULTS).unlink(missing_ok=True)
+                changed = {**about, "gyroformer": gyroformer.__version__, "job": job}
+                self._write(CONFIG, json.dumps(changed, indent=2) + "\n")
         self.job = job
+
+    def fail(self, error: BaseException) -> None:
+        """Note that the run failed, so that a corrected command may use the folder; it can be resumed too."""
+        try:
+            write_durably(self.path / FAILED, f"{error}\n".encode())
+        except OSError as problem:
+            _log.warning("%s: could not be written (%s)", self.path / FAILED, problem.strerror)
+
+    def _clear(self) -> None:
+        """Remove what a run left that failed, or that was stopped before its first checkpoint."""
+        try:
+            for epoch in self.checkpoints.epochs():
+                self.checkpoints.remove(epoch)
+            for name in (CONFIG, METRICS, GRAPH, FAILED):
+                (self.path / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be changed ({error.strerror})") from None
 
     def results(self) -> dict[str, Any]:
         """Return ``results.json`` of a finished run."""
@@ -237,7 +264,8 @@ def plain_job(config: Mapping[str, Any]) -> Job:
 def check_folder(path: Path, job: Job, *, resume: bool) -> dict[str, Any] | None:
     """Return ``config.json`` of the run in a folder that may be resumed, None for a folder without a run; else raise.
 
-    Nothing is written: a job is checked before its folder is touched.
+    A run that failed, or that has no checkpoint yet, does not count unless it is to be resumed. The number of epochs
+    may be another than before. Nothing is written: a job is checked before its folder is touched.
     """
     if not (path / CONFIG).exists():
         if CheckpointFolder(path / CHECKPOINTS).epochs() or (path / RESULTS).exists():
@@ -248,6 +276,9 @@ def check_folder(path: Path, job: Job, *, resume: bool) -> dict[str, Any] | None
     about = read_json(path / CONFIG)
     if "job" not in about:
         raise UsageError(f"{path}: holds a saved model, not a run; choose another --out")
+    begun = (path / RESULTS).exists() or CheckpointFolder(path / CHECKPOINTS).epochs()
+    if not resume and (not begun or (path / FAILED).exists()):
+        return None  # nothing is lost
     if not resume:
         raise UsageError(f"{path}: holds a run already; continue it with --resume, or choose another --out")
     if about.get("format") != FORMAT:
@@ -255,13 +286,30 @@ def check_folder(path: Path, job: Job, *, resume: bool) -> dict[str, Any] | None
             f"{path}: was begun by gyroformer {about.get('gyroformer')} in folder format {about.get('format')}, and "
             f"this version goes on with format {FORMAT} only; choose another --out"
         )
-    key = first_difference(about["job"], job)
+    key = first_difference(_with_epochs(about["job"], _epochs(job)), job)
     if key is not None:
         raise UsageError(
             f"{path}: the run here has {key[0]} = {key[1]!r}, now it is {key[2]!r}; resume with the same "
             "settings, or choose another --out"
         )
     return about
+
+
+def is_done(path: Path, job: Job) -> bool:
+    """Return whether a folder holds the results of a job, trained for at least as many epochs as it is to be."""
+    if not (path / RESULTS).exists():
+        return False
+    before, now = _epochs(read_json(path / CONFIG).get("job", {})), _epochs(job)
+    return before is None or now is None or now <= before
+
+
+def _epochs(job: Job) -> int | None:
+    training = job.get("training")
+    return training.get("epochs") if isinstance(training, dict) else None
+
+
+def _with_epochs(job: Job, epochs: int | None) -> Job:
+    return job if _epochs(job) is None else {**job, "training": {**job["training"], "epochs": epochs}}
 
 
 def first_difference(old: object, new: object, key: str = "") -> tuple[str, object, object] | None:

@@ -25,6 +25,7 @@ from gyroformer.train.compiled import compiled
 from gyroformer.train.diverged import Culprit, NotFinite, find_culprit
 from gyroformer.train.learner import LOWERING, Learner, load_random_state, random_state
 from gyroformer.train.outcome import Outcome, Progress
+from gyroformer.train.pace import Pace
 from gyroformer.train.signals import StopRequest, stop_requests
 from gyroformer.train.tensorboard import Scalars, scalars
 
@@ -97,6 +98,7 @@ class _Training:
         self._saved = found.epoch if found.epoch else None
         self._begun_at, self._carried, self._first = time.monotonic(), found.seconds, found.epoch
         self._saved_at = self._begun_at
+        self._pace = Pace(found.epoch)
         if run:
             # weights, two moments, the best weights, and a good state of another epoch; two of these are kept
             run.check_space(2 * 7 * sum(t.numel() * t.element_size() for t in learner.weights().values()))
@@ -138,7 +140,8 @@ class _Training:
             row["curvatures"] = curvatures
         evaluated = epoch % self.settings.eval_every == 0 or epoch == self.settings.epochs
         if evaluated:
-            row["metrics"] = self._evaluate()
+            with self._pace.evaluation():
+                row["metrics"] = self._evaluate()
         if evaluated or epoch % GOOD_EVERY == 0:
             if self.learner.bad_weight() is not None:
                 raise NotFinite("a parameter")
@@ -228,9 +231,7 @@ class _Training:
     def _tell(self, row: dict[str, Any]) -> None:
         if self.listen is None:
             return
-        done = self.epoch - self._first
-        pace = (time.monotonic() - self._begun_at) / done if done > 0 else 0.0
-        left = pace * (self.settings.epochs - self.epoch)
+        left = self._pace.left(self.epoch, self.settings)
         self.listen(
             Progress(
                 epoch=self.epoch,
