@@ -103,8 +103,8 @@ def test_a_finished_run_is_not_run_again(tmp_path):
     assert again.results == first.results
     with pytest.raises(UsageError, match="--resume"):
         run_job(job, out=tmp_path / "run")
+    other = make_job("embed", graph={"source": str(path)}, training={"epochs": 3, "lr": 0.5})
     with pytest.raises(UsageError, match=r"training\.lr"):
-        other = make_job("embed", graph={"source": str(path)}, training={"epochs": 3, "lr": 0.5})
         run_job(other, out=tmp_path / "run", resume=True)
 
 
