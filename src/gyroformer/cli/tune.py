@@ -3,6 +3,7 @@
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,7 +91,7 @@ def tune(
         search, where, workers=workers, threads=threads, tell=_Teller(search.judged_by, trials)
     )
     path = write or out / f"{found.study}.toml"
-    write_found(path, found, search, _command())
+    write_found(path, found, search, _command(sys.argv[1:]))
     if as_json:
         print_json(_json(found, search.judged_by, path))
     else:
@@ -145,9 +146,19 @@ class _Teller:
         )
 
 
-def _command() -> str:
-    """Return the command as it was typed, by the program's name."""
-    return shlex.join(["gyroformer", *sys.argv[1:]])
+#: flags that say where and how fast, not what
+NOT_KEPT = ("--write", "--out", "--storage", "--workers", "--threads")
+
+
+def _command(words: Sequence[str]) -> str:
+    """Return the command that was typed, by the program's name, without what does not decide its result."""
+    kept, skip = ["gyroformer"], False
+    for word in words:
+        name, separator, _ = word.partition("=")
+        if not skip and name not in NOT_KEPT and word != "--json":
+            kept.append(word)
+        skip = name in NOT_KEPT and not separator and not skip
+    return shlex.join(kept)
 
 
 def _json(found: "Found", metric: str, path: Path) -> dict[str, Any]:
