@@ -17,16 +17,16 @@ from gyroformer.nn.sparse import propagation
 from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.positions import Positions, StereographicPositions
 from gyroformer.options.features import Norm
-from gyroformer.options.models import ActiveOptions, NetworkOptions
+from gyroformer.options.models import ActiveOptions, NetworkOptions, NodeModelOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
 class Network(GraphModel):
-    """A graph network: dropout before each of its layers."""
+    """A model on nodes: dropout before each of its layers."""
 
-    def __init__(self, options: NetworkOptions) -> None:
+    def __init__(self, options: NodeModelOptions) -> None:
         super().__init__(options)
         self.dropout = options.used_dropout
 
