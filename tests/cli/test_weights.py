@@ -11,7 +11,7 @@ from gyroformer.models import MODELS
 
 FAST = ["--epochs", "2"]
 #: models for which the number of neighbours counts, not their weights, in classification
-BY_ATTENTION = {"gat", "hat", "gil", "hyp-attention", "mlp"}
+BY_ATTENTION = {"gat", "hat", "gil", "hyp-attention", "mlp", "points"}
 
 
 def run(*args):

@@ -77,6 +77,7 @@ class Reconstruction(Task):
     Objective = EmbedObjective
     uses_weights = True
     shown = ("map",)
+    judged_by = "map"
 
     def __init__(
         self,
