@@ -151,7 +151,8 @@ class NodeClassifier(
 
         Args:
             X: a graph with as many feature columns as the fitted one (without features: with the same nodes); None:
-                the fitted one. With the parameter ``graph``: indices of nodes; None: all.
+                the fitted one. A list of ids: these nodes of the fitted one. With the parameter ``graph``: indices of
+                nodes; None: all.
         """
         chances = self.predict_proba(X)
         return self.classes_[chances.argmax(1)]
@@ -162,6 +163,8 @@ class NodeClassifier(
         nodes: Any = slice(None)
         if self.graph is not None and X is not None:
             nodes, X = node_indices(X, len(self._ids.names), "X"), None
+        elif _is_list_of_ids(X):
+            nodes, X = self._ids.indices(X), None
         ready = self._ready(X)
         with torch.no_grad():
             # in float64, so that rows sum to 1 as closely as scikit-learn's metrics expect
@@ -221,3 +224,10 @@ def _accuracy(found: NDArray[Any], truth: NDArray[Any], nodes: object) -> float:
     if not len(chosen):
         raise UsageError("there is no labelled node to score: give y and the nodes that count")
     return float(np.mean(found[chosen] == truth[chosen]))
+
+
+def _is_list_of_ids(X: object) -> bool:
+    """Return whether ``X`` lists nodes: integers or text, one after the other."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 1
+    return isinstance(X, list) and bool(X) and all(isinstance(one, (int, str, np.generic)) for one in X)

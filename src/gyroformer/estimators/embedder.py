@@ -6,16 +6,29 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from gyroformer.errors import UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
+from gyroformer.estimators.inputs import node_indices
 from gyroformer.jobs.flatten import flattened
 from gyroformer.jobs.plan import Plan
 from gyroformer.ops.nearest import nearest_nodes, row_blocks
 from gyroformer.ops.neighbours import Neighbours
+from gyroformer.options import Options, option
 from gyroformer.tasks.average_precision import mean_average_precision
 from gyroformer.tasks.embed import Reconstruction
+
+
+class EmbedderOptions(Options):
+    """Parameters of the embedder's own."""
+
+    graph: Any = option(
+        "a graph; if given, it is what fit trains on, and X is the indices (n, 1) of the nodes to score, as searches "
+        "over parameters need it; none: fit takes the graph",
+        default=None,
+    )
 
 
 class GraphEmbedder(
@@ -23,6 +36,7 @@ class GraphEmbedder(
     TransformerMixin,  # type: ignore[misc]
     GraphEstimator,
     task="embed",
+    more=EmbedderOptions,
     hidden=("map_nodes",),
 ):
     """Places a graph's nodes so that neighbours are close and all others far.
@@ -49,7 +63,7 @@ class GraphEmbedder(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True  # an adjacency matrix
+        tags.input_tags.sparse = self.graph is None  # an adjacency matrix
         tags.transformer_tags.preserves_dtype = []  # the parameter dtype decides
         return tags
 
@@ -59,23 +73,42 @@ class GraphEmbedder(
         Args:
             graph: a data set's name, a path, a ``torch_geometric`` ``Data``, a NetworkX graph, a square scipy sparse
                 matrix, or ``(edge_index, num_nodes)``.
+                With the parameter ``graph``: indices of its nodes, which are only checked.
             y: not used.
         """
-        return self._run(*prepared(self, graph))
+        if self.graph is None:
+            return self._run(*prepared(self, graph))
+        data, job = prepared(self, self.graph)
+        node_indices(graph, int(data.num_nodes or 0), "X")
+        return self._run(data, job)
 
     def fit_transform(self, graph: object, y: object = None) -> NDArray[Any]:
-        """Train on a graph and return ``embedding_``."""
-        return self.fit(graph, y).embedding_
+        """Train on a graph and return ``embedding_``; with the parameter ``graph`` the rows of the given nodes."""
+        fitted = self.fit(graph, y)
+        return fitted.embedding_ if self.graph is None else fitted.transform(graph)
 
     def transform(self, graph: object) -> NDArray[Any]:
         """Return the coordinates ``(N, heads · d)`` of a graph's nodes; those of the fitted one are ``embedding_``.
 
         A model that learned a vector for each node takes a graph with the same ids only, whatever its edges; one that
-        was fitted with ``use_features=True`` takes any graph with as many feature columns.
+        was fitted with ``use_features=True`` takes any graph with as many feature columns. With the parameter
+        ``graph``: indices of nodes. A table of pandas (``set_output(transform="pandas")``) has the ids as its index.
         """
+        check_is_fitted(self)
+        if self.graph is not None:
+            nodes = node_indices(graph, len(self._ids.names), "X")
+            return self._framed(self.embedding_[nodes], self.ids_[nodes])
         ready = self._ready(graph)
         with torch.no_grad():
-            return _rows(self.model_.positions(ready).coordinates())
+            return self._framed(_rows(self.model_.positions(ready).coordinates()), ready.ids)
+
+    def _framed(self, rows: NDArray[Any], ids: Any) -> Any:
+        """Return the rows as they are, or with ids as their index where tables of pandas are wanted."""
+        if _get_output_config("transform", estimator=self)["dense"] != "pandas":
+            return rows
+        import pandas
+
+        return pandas.DataFrame(rows, index=pandas.Index(list(ids), name="id"))
 
     @torch.no_grad()
     def distance(self, a: Any, b: Any) -> Any:
@@ -157,12 +190,20 @@ class GraphEmbedder(
         """Return the mean average precision, from 0 to 1, of a graph's edges read from the distances.
 
         Args:
-            graph: a graph with the fitted one's nodes, or with ``use_features=True`` any; None: the fitted one.
+            graph: a graph with the fitted one's nodes, or with ``use_features=True`` any; None: the fitted one. With
+                the parameter ``graph``: indices of the nodes over which the mean is taken.
             y: not used.
         """
-        ready = self._ready(graph)
+        check_is_fitted(self)
         task = self._plan.task
         assert isinstance(task, Reconstruction)
+        if self.graph is not None and graph is not None:
+            chosen = torch.from_numpy(node_indices(graph, len(self._ids.names), "X")).to(
+                self._positions.device
+            )
+            distances = self._positions.squared_dist_rows
+            return float(mean_average_precision(distances, task.neighbours, nodes=chosen))
+        ready = self._ready(graph)
         with torch.no_grad():
             if graph is None:
                 return task.evaluate(self.model_)["map"] / 100

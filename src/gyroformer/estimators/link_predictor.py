@@ -9,14 +9,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from gyroformer.errors import UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
-from gyroformer.estimators.inputs import array_of
+from gyroformer.estimators.inputs import Ids, array_of, graph_of
 from gyroformer.graphs.adjacency import simple_adjacency
+from gyroformer.graphs.build import graph_from_edges
+from gyroformer.graphs.non_edges import NonEdges, undirected_edges
 from gyroformer.jobs.plan import Plan
 from gyroformer.ops.nearest import nearest_pairs
+from gyroformer.options import Options, option
 from gyroformer.tasks.link import LinkPrediction
 
 
-class LinkPredictor(GraphEstimator, task="link", hidden=("split_seed",)):
+class PredictorOptions(Options):
+    """Parameters of the predictor's own."""
+
+    graph: Any = option(
+        "a graph; if given, it says which nodes there are, with their features, and fit takes pairs of ids (n, 2) as X "
+        "and 1 or 0 as y: it learns from the pairs that are edges and sees no other, as cross-validation needs it; "
+        "none: fit takes the graph",
+        default=None,
+    )
+
+
+class LinkPredictor(GraphEstimator, task="link", more=PredictorOptions, hidden=("split_seed",)):
     """Says how likely an edge joins two nodes, learning from most of a graph's edges and tested on the others.
 
     The job of ``gyroformer link``, with its recipes. None leaves a parameter to the recipe or to the model.
@@ -42,8 +56,26 @@ class LinkPredictor(GraphEstimator, task="link", hidden=("split_seed",)):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True  # an adjacency matrix
+        tags.input_tags.sparse = self.graph is None  # an adjacency matrix
+        tags.target_tags.required = self.graph is not None
         return tags
+
+    @staticmethod
+    def samples(graph: object, random_state: int = 0) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return all edges of a graph and as many pairs that are none, as ids ``(n, 2)``, with 1 and 0 for each.
+
+        What cross-validation takes: ``cross_val_score(LinkPredictor(graph=graph), *LinkPredictor.samples(graph))``.
+        """
+        data = graph_of(graph)
+        nodes = int(data.num_nodes or 0)
+        edges = undirected_edges(data.edge_index, nodes)
+        others = NonEdges(edges, nodes)
+        count = min(edges.size(1), others.count)
+        chosen = np.random.default_rng(random_state).choice(others.count, count, replace=False)
+        pairs = torch.cat((edges, others.at(torch.from_numpy(chosen))), 1)
+        names = Ids(data.ids).array()
+        truth = np.repeat([1, 0], [edges.size(1), count])
+        return names[pairs.mT.numpy()], truth.astype(np.int64)
 
     def fit(self, graph: object, y: object = None) -> Self:
         """Hold edges out, train on the others and test.
@@ -51,9 +83,27 @@ class LinkPredictor(GraphEstimator, task="link", hidden=("split_seed",)):
         Args:
             graph: a data set's name, a path, a ``torch_geometric`` ``Data``, a NetworkX graph, a square scipy sparse
                 matrix, or ``(edge_index, num_nodes)``.
-            y: not used.
+                With the parameter ``graph``: pairs ``(n, 2)`` of ids.
+            y: with the parameter ``graph``: 1 for each pair that is an edge, else 0.
         """
-        return self._run(*prepared(self, graph))
+        if self.graph is None:
+            return self._run(*prepared(self, graph))
+        return self._fit_pairs(graph, y)
+
+    def _fit_pairs(self, pairs: object, y: object) -> Self:
+        """Learn from the pairs that are edges; no other edge of the parameter ``graph`` is seen."""
+        data, job = prepared(self, self.graph)
+        if y is None:
+            raise UsageError("fit requires y to be passed, but the target y is None: 1 for an edge, else 0")
+        ends = _pair_indices(pairs, Ids(data.ids)).numpy()
+        truth = array_of(y)
+        if truth.shape != (ends.shape[1],) or not set(np.unique(truth).tolist()) <= {0, 1}:
+            raise UsageError(f"y must hold 1 or 0 for each of the {ends.shape[1]} pairs")
+        known = ends[:, truth == 1]
+        seen = graph_from_edges(
+            known[0], known[1], num_nodes=int(data.num_nodes or 0), ids=data.ids, x=data.x
+        )
+        return self._run(seen, job)
 
     @torch.no_grad()
     def decision_function(self, pairs: object) -> NDArray[np.float64]:
@@ -125,11 +175,7 @@ class LinkPredictor(GraphEstimator, task="link", hidden=("split_seed",)):
         return float(roc_auc_score(truth, self.decision_function(pairs)))
 
     def _indices(self, pairs: Any) -> torch.Tensor:
-        rows = pairs.tolist() if isinstance(pairs, (np.ndarray, torch.Tensor)) else list(pairs)
-        if any(not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2 for pair in rows):
-            raise UsageError("pairs must be (n, 2): two ids for each pair")
-        indices = [self._ids.indices([pair[side] for pair in rows]) for side in (0, 1)]
-        return torch.from_numpy(np.stack(indices)).to(self._positions.device)
+        return _pair_indices(pairs, self._ids).to(self._positions.device)
 
     def _take_plan(self, plan: Plan) -> None:
         assert isinstance(plan.task, LinkPrediction)
@@ -137,3 +183,11 @@ class LinkPredictor(GraphEstimator, task="link", hidden=("split_seed",)):
         self.split_ = plan.task.split
         self._decoder = plan.task.decoder
         self._positions = plan.model.positions(plan.data)
+
+
+def _pair_indices(pairs: Any, ids: Ids) -> torch.Tensor:
+    """Return the indices ``(2, n)`` of pairs of ids ``(n, 2)``."""
+    rows = pairs.tolist() if isinstance(pairs, (np.ndarray, torch.Tensor)) else list(pairs)
+    if any(not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2 for pair in rows):
+        raise UsageError("pairs must be (n, 2): two ids for each pair")
+    return torch.from_numpy(np.stack([ids.indices([pair[side] for pair in rows]) for side in (0, 1)]))
