@@ -15,6 +15,7 @@ from torch import Tensor
 
 from gyroformer.durable import make_folder, move_into_place, sha256_of, write_durably
 from gyroformer.errors import CorruptFileError
+from gyroformer.runs.environment import Environment
 
 State = dict[str, Tensor]
 
@@ -56,6 +57,7 @@ class Checkpoint:
         lowered: whether the learning rates were lowered.
         seconds: training time.
         rows: length and checksum of ``metrics.jsonl``.
+        environment: what the bits depend on beside the settings; empty in a checkpoint of version 0.1.
     """
 
     epoch: int
@@ -68,6 +70,7 @@ class Checkpoint:
     lowered: bool
     seconds: float
     rows: tuple[int, str] = (0, "")
+    environment: Environment = dc.field(default_factory=dict)
 
 
 class CheckpointFolder:
@@ -165,6 +168,7 @@ def _scalars(checkpoint: Checkpoint) -> dict[str, Any]:
         "lowered": checkpoint.lowered,
         "seconds": checkpoint.seconds,
         "rows": {"bytes": checkpoint.rows[0], "sha256": checkpoint.rows[1]},
+        "environment": checkpoint.environment,
     }
 
 
@@ -187,4 +191,5 @@ def _checkpoint(scalars: dict[str, Any], tensors: State) -> Checkpoint:
         lowered=scalars["lowered"],
         seconds=scalars["seconds"],
         rows=(scalars["rows"]["bytes"], scalars["rows"]["sha256"]),
+        environment=scalars.get("environment", {}),
     )

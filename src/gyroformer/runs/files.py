@@ -18,6 +18,7 @@ import gyroformer
 from gyroformer.durable import sha256_of, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError
 from gyroformer.models.pretrained import CONFIG, WEIGHTS, Pretrained, write_model
+from gyroformer.runs.environment import environment
 from gyroformer.runs.graph import GRAPH
 
 METRICS, EMBEDDINGS, MANIFEST, RESULTS = "metrics.jsonl", "embeddings.npz", "manifest.json", "results.json"
@@ -46,7 +47,7 @@ def write_finished(
 ) -> None:
     """Write the files of a finished run, ``results.json`` last."""
     try:
-        text = (json.dumps(results, indent=2, allow_nan=False) + "\n").encode()
+        text = _text(results)
     except (TypeError, ValueError) as error:
         raise UsageError(f"results must be finite values that JSON knows ({error})") from None
     arrays = _npz(embeddings, ids)
@@ -60,7 +61,7 @@ def write_finished(
         manifest = _manifest(model, seconds=seconds, compiled=compiled, seed=job.get("seed"), started=started)
         manifest["files"] = checksums
         manifest["sha256"] = _own_checksum(manifest)
-        write_durably(path / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
+        write_durably(path / MANIFEST, _text(manifest))
         write_durably(path / RESULTS, text)
     except OSError as error:
         raise DataError(f"{path}: the results could not be written ({error.strerror})") from error
@@ -96,7 +97,7 @@ def _manifest(
         },
         "platform": platform.platform(),
         "machine": platform.machine(),
-        "threads": torch.get_num_threads(),
+        **{key: value for key, value in environment().items() if key in ("threads", "kernels")},
         "dtype": str(parameter.dtype).removeprefix("torch."),
         "device": str(parameter.device),
         "compiled": compiled,
@@ -106,6 +107,10 @@ def _manifest(
         "started": started,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _text(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2, allow_nan=False) + "\n").encode()
 
 
 def _own_checksum(manifest: Mapping[str, Any]) -> str:
@@ -140,7 +145,11 @@ def verify_run(path: str | Path) -> None:
     read_results(folder)
     manifest = read_json(folder / MANIFEST)
     files = manifest.get("files")
-    if not isinstance(files, dict) or manifest.get("sha256") != _own_checksum(manifest):
+    # its own checksum is of what it says; no byte beside that may be there either
+    whole = manifest.get("sha256") == _own_checksum(manifest) and (
+        (folder / MANIFEST).read_bytes() == (json.dumps(manifest, indent=2) + "\n").encode()
+    )
+    if not isinstance(files, dict) or not whole or not set(files) <= set(CHECKED):
         raise CorruptFileError(f"{folder / MANIFEST}: its content is not what was saved")
     for name, sha256 in files.items():
         if not (folder / name).is_file():

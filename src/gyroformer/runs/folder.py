@@ -22,6 +22,7 @@ from gyroformer.durable import claimed, make_folder, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError
 from gyroformer.models.pretrained import CONFIG, FORMAT, Pretrained
 from gyroformer.runs.checkpoint import Checkpoint, CheckpointFolder
+from gyroformer.runs.environment import Environment, differences, environment
 from gyroformer.runs.files import METRICS, RESULTS, read_json, read_results, verify_run, write_finished
 from gyroformer.runs.metrics_file import MetricsFile
 
@@ -110,6 +111,7 @@ class RunFolder:
         try:
             self.metrics.flush(durable=True)
             checkpoint.rows = self.metrics.checksum_at(checkpoint.epoch)
+            checkpoint.environment = environment()
             self.checkpoints.save(checkpoint)
         except OSError as error:
             why = error.strerror or error
@@ -136,6 +138,7 @@ class RunFolder:
             for damaged in epochs[: epochs.index(epoch)]:
                 self.checkpoints.remove(damaged)  # or it would count as one of the last two
             self.metrics.flush()
+            self._compare(checkpoint.environment)
             return checkpoint
         if epochs:
             raise CorruptFileError(
@@ -143,6 +146,15 @@ class RunFolder:
             )
         self.metrics.flush()  # rows of epochs after which no checkpoint was written
         return None
+
+    def _compare(self, before: Environment) -> None:
+        """Say so if the run goes on in another environment than it was begun in."""
+        changed = differences(before)
+        if changed:
+            _log.warning(
+                "%s: goes on otherwise than it was begun (%s): the result may differ from an uninterrupted run's",
+                *(self.path, "; ".join(changed)),
+            )
 
     def rewind(self, checkpoint: Checkpoint) -> None:
         """Forget everything after the epoch of ``checkpoint``, in an order that a kill at any moment respects.

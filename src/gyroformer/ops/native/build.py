@@ -61,6 +61,14 @@ def library() -> ctypes.CDLL | None:
         return None
 
 
+def used() -> str | None:
+    """Return which kernels this process has used: their key, ``"none"`` if it has to do without; None if none yet."""
+    if not library.cache_info().currsize:
+        return None
+    found = library()
+    return "none" if found is None else Path(found._name).stem.removeprefix("kernels-")
+
+
 def find_compiler() -> str | None:
     """Return the C++ compiler to use, None if there is none."""
     return os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
