@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from gyroformer.cli.options import Json, Threads, print_json, set_threads
+from gyroformer.cli.options import Json, Threads, set_threads
+from gyroformer.cli.terminal import print_json, say, terminal
 
 HEADERS = ("ours/flat", "eager", "geoopt/ours", "eager", "memory", "eager")
 
@@ -42,7 +43,7 @@ def bench(
             chosen,
             rounds=rounds,
             memory=memory,
-            said=lambda line: typer.echo(line, err=True),
+            said=lambda line: say(line, err=True),
         )
     )
     if out is not None:
@@ -54,10 +55,9 @@ def bench(
 
 
 def _print_table(rows: list[dict[str, object]], ratios: list[dict[str, object]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = terminal()
     times = Table("case", "pass", "variant", "ms", "peak MB", title="Medians")
     for row in rows:
         cells = [

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gyroformer.cli.options import Json, Seed, print_json
+from gyroformer.cli.options import Json, Seed
 from gyroformer.cli.progress import progress
+from gyroformer.cli.terminal import print_json, styled, terminal, visible
 from gyroformer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,20 +85,19 @@ def _as_dict(
 
 
 def _print(graph: str, summary: str, found: "GraphCurvature", plot: Path | None) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"[bold]{escape(graph)}[/]: {summary}")
-    console.print(f"sectional curvature [bold]{signed(found.mean)}[/]  {how(found)}")
-    console.print(f"{found.triples:,} triples, standard deviation {found.std:.4f}\n")
+    console = terminal(soft_wrap=True)
+    console.print(styled(graph).append(f": {visible(summary)}", "not bold"))
+    console.print("sectional curvature", styled(signed(found.mean)), "", how(found))
+    console.print(f"{found.triples:,} triples, standard deviation {found.std:.4f}")
+    console.print()
     for row in histogram_rows(found, ascii_only=console.options.ascii_only):
         console.print(row)
-    console.print(f"\n[bold]{found.reading}[/]")
+    console.print()
+    console.print(styled(found.reading))
     for line in component_lines(found):
         console.print(line)
     if plot is not None:
-        console.print(f"plot: {escape(str(plot))}")
+        console.print(f"plot: {plot}")
 
 
 def signed(value: float) -> str:

@@ -202,7 +202,7 @@ def _chosen(args: list[str]) -> dict[str, Any]:
     """Return the model, recipe and graph that the words name; what does not exist is left to the command to say."""
     found: dict[str, Any] = {}
     for name in ("model", "recipe"):
-        for word, following in zip(args, [*args[1:], ""], strict=True):
+        for word, following in zip(args, [*args[1:], ""], strict=False):
             if word == f"--{name}":
                 found[name] = following
             elif word.startswith(f"--{name}="):

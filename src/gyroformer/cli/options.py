@@ -1,7 +1,6 @@
-"""Options that every command shares, and the one place that prints JSON."""
+"""Options that every command shares."""
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,11 +10,6 @@ Threads = Annotated[
     int | None,
     typer.Option("--threads", min=1, help="CPU threads for torch; torch's own choice when absent."),
 ]
-
-
-def print_json(result: dict[str, Any]) -> None:
-    """Write ``result`` as one JSON object on stdout; non-finite numbers are refused."""
-    typer.echo(json.dumps(result, indent=2, allow_nan=False))
 
 
 def set_threads(threads: int | None) -> None:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gyroformer.cli.options import Json, Threads, print_json, set_threads
+from gyroformer.cli.options import Json, Threads, set_threads
 from gyroformer.cli.pair_option import as_pairs
+from gyroformer.cli.terminal import print_json, say, terminal
 from gyroformer.errors import UsageError
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
@@ -113,7 +114,7 @@ def _deliver(
         _print_answer(answer)
     for file in (embeddings, out):
         if file is not None:
-            typer.echo(f"written: {file}")
+            say(f"written: {file}")
 
 
 def _answers(restored: "Restored", node: list[str] | None, **asked: Any) -> "list[Answer]":
@@ -161,7 +162,6 @@ def _whole(
 
 
 def _print_overview(restored: "Restored", run: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     results, job = restored.results, restored.job
@@ -176,11 +176,10 @@ def _print_overview(restored: "Restored", run: Path) -> None:
     if job.task == "link" and restored.same:
         seen = results["split"]["train"]
         table.add_row("", f"the model sees the {seen:,} edges it was trained on")
-    Console().print(table)
+    terminal().print(table)
 
 
 def _print_answer(answer: "Answer") -> None:
-    from rich.console import Console
     from rich.table import Table
 
     columns = answer.columns[:SHOWN_COLUMNS]
@@ -191,13 +190,11 @@ def _print_answer(answer: "Answer") -> None:
     for row in answer.rows[:SHOWN_ROWS]:
         cells = row[: len(columns)]
         table.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in cells))
-    Console().print(table)
+    terminal().print(table)
     hidden = [
         (len(answer.rows) - SHOWN_ROWS, "row"),
         (len(answer.columns) - SHOWN_COLUMNS, "column"),
     ]
     for count, noun in hidden:
         if count > 0:
-            typer.echo(
-                f"… and {count:,} more {noun}{'' if count == 1 else 's'}: --out FILE or --json has all"
-            )
+            say(f"… and {count:,} more {noun}{'' if count == 1 else 's'}: --out FILE or --json has all")

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gyroformer.cli.options import Json, print_json
+from gyroformer.cli.options import Json
+from gyroformer.cli.terminal import print_json, say, terminal
 from gyroformer.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def reproduce(
     else:
         _show(table, rows)
     if failed:
-        typer.echo(f"{len(failed)} runs failed, the first: {failed[0]}", err=True)
+        say(f"{len(failed)} runs failed, the first: {failed[0]}", err=True)
         raise typer.Exit(SOME_FAILED)
 
 
@@ -78,15 +79,14 @@ def _words(text: str | None, flag: str) -> list[str]:
 def _tell(state: "State") -> None:
     from gyroformer.cli.training_bar import duration
 
-    typer.echo(f"{state.done}/{state.total}, {duration(state.seconds_left)} left: {state.said}", err=True)
+    say(f"{state.done}/{state.total}, {duration(state.seconds_left)} left: {state.said}", err=True)
 
 
 def _show(table: str, rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     if not rows:
-        typer.echo(f"{table}: there are no rows yet; run the command without --collect-only")
+        say(f"{table}: there are no rows yet; run the command without --collect-only")
         return
     shown = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("data set", "model"):
@@ -105,7 +105,7 @@ def _show(table: str, rows: list[dict[str, Any]]) -> None:
             f"{row['parameters']:,}",
         )
         shown.add_row(row["dataset"], row["model"], *numbers)
-    Console().print(shown)
-    typer.echo(
+    terminal().print(shown)
+    say(
         "± is half the 95 % interval of the mean over seeds (Student's t); it does not cover the choice of nodes."
     )
