@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from gyroformer.errors import DataError
+from gyroformer.untrusted import check_regular
 
 Arrays = dict[str, np.ndarray]
 
@@ -42,6 +43,7 @@ def read_arrays(
         DataError: (or ``error``) in one line, if the file cannot be opened, is no archive or is damaged, or if an
             array to be read is missing, pickled, or larger than the bytes it has.
     """
+    check_regular(path, error=error)
     try:
         with path.open("rb") as file:
             if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:

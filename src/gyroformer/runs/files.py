@@ -18,8 +18,10 @@ import gyroformer
 from gyroformer.durable import sha256_of, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError
 from gyroformer.models.pretrained import CONFIG, WEIGHTS, Pretrained, write_model
+from gyroformer.runs.check import check_results
 from gyroformer.runs.environment import environment
 from gyroformer.runs.graph import GRAPH
+from gyroformer.untrusted import read_json
 
 METRICS, EMBEDDINGS, MANIFEST, RESULTS = "metrics.jsonl", "embeddings.npz", "manifest.json", "results.json"
 #: what the arrays of the embeddings are, kept beside them
@@ -119,24 +121,13 @@ def _own_checksum(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; CorruptFileError if there is none."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CorruptFileError(f"{path}: is missing") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise CorruptFileError(f"{path}: cannot be read ({error})") from None
-    if not isinstance(content, dict):
-        raise CorruptFileError(f"{path}: is not a JSON object")
-    return content
-
-
 def read_results(path: Path) -> dict[str, Any]:
     """Return the results of a finished run."""
     if not (path / RESULTS).exists():
         raise DataError(f"{path}: holds no finished run ({RESULTS} is missing); continue it with --resume")
-    return read_json(path / RESULTS)
+    results = read_json(path / RESULTS)
+    check_results(results, path / RESULTS)
+    return results
 
 
 def verify_run(path: str | Path) -> None:

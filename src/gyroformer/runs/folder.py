@@ -21,10 +21,12 @@ import gyroformer
 from gyroformer.durable import claimed, make_folder, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError
 from gyroformer.models.pretrained import CONFIG, FORMAT, Pretrained
+from gyroformer.runs.check import check_history
 from gyroformer.runs.checkpoint import Checkpoint, CheckpointFolder
 from gyroformer.runs.environment import Environment, differences, environment
-from gyroformer.runs.files import METRICS, RESULTS, read_json, read_results, verify_run, write_finished
+from gyroformer.runs.files import METRICS, RESULTS, read_results, verify_run, write_finished
 from gyroformer.runs.metrics_file import MetricsFile
+from gyroformer.untrusted import read_json
 
 _log = logging.getLogger(__name__)
 
@@ -132,7 +134,8 @@ class RunFolder:
             try:
                 checkpoint = self.checkpoints.load(epoch)
                 self.metrics.load(*checkpoint.rows)
-            except (CorruptFileError, OSError, ValueError) as error:
+                check_checkpoint(checkpoint, self.metrics.rows, self.path / METRICS)
+            except (CorruptFileError, OSError, ValueError, RecursionError) as error:
                 _log.warning("the checkpoint of epoch %d is damaged (%s); trying an older one", epoch, error)
                 continue
             for damaged in epochs[: epochs.index(epoch)]:
@@ -235,6 +238,16 @@ class RunFolder:
     def _need_begin(self) -> None:
         if self.job is None:
             raise UsageError("call begin() of the run folder first")
+
+
+def check_checkpoint(checkpoint: Checkpoint, rows: list[dict[str, Any]], path: Path) -> None:
+    """Raise unless the rows up to a checkpoint are rows, and its metrics have their names."""
+    if rows:
+        check_history(rows, path)
+    names = next((row["metrics"].keys() for row in reversed(rows) if "metrics" in row), None)
+    kept = [checkpoint.metrics] + ([] if checkpoint.best is None else [checkpoint.best.metrics])
+    if names is not None and any(metrics.keys() != names for metrics in kept):
+        raise CorruptFileError(f"the metrics of the checkpoint are not those of {path.name}")
 
 
 def plain_job(config: Mapping[str, Any]) -> Job:
