@@ -124,7 +124,7 @@ def test_a_graph_that_is_gone_is_said(runs, tmp_path):
     (copy / "graph.npz").unlink()  # as a version that kept no graph left it
     del manifest["files"]["graph.npz"], manifest["sha256"]
     manifest["sha256"] = files._own_checksum(manifest)
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    (copy / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
     write_report([copy], tmp_path / "r.html")
     read = Reader((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "does not say where its graph came from" in read.said
