@@ -116,7 +116,7 @@ def test_other_values_than_neighbours_are_refused(tmp_path, graph):
 
 def test_a_list_named_again_and_again_is_not_spread_out(tmp_path):
     shared = list(range(500))
-    graph = collections.defaultdict(list, {node: shared for node in range(510)})
+    graph = collections.defaultdict(list, dict.fromkeys(range(510), shared))
     planetoid_files(tmp_path)
     (tmp_path / "ind.cora.graph").write_bytes(python2_pickle(graph))
     with pytest.raises(DataError, match="expected lists of neighbours"):

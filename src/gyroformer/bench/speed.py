@@ -177,7 +177,11 @@ def _probe(variant: str, case: tuple[int, int, int, int], threads: int, sender: 
 
 
 def _status(key: str) -> int:
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(key))
+    line = next(
+        line
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        if line.startswith(key)
+    )
     return int(line.split()[1])
 
 
@@ -217,7 +221,14 @@ def _commit() -> str | None:
     """Return the commit of the checkout that this package runs from, None if it is installed otherwise."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10)
+        done = subprocess.run(
+            command,
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=10,
+        )
     except OSError:
         return None
     return done.stdout.strip() or None
@@ -225,7 +236,7 @@ def _commit() -> str | None:
 
 def _processor_name() -> str:
     info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
+    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.exists() else []
     return next(
         (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine()
     )

@@ -53,7 +53,7 @@ def _call(name: str, tensors: list[Tensor | None], sizes: list[int]) -> None:
     pointers = [ctypes.c_void_p(_pointer(tensor)) for tensor in tensors]
     *long, heads, width = sizes
     numbers = [ctypes.c_int64(size) for size in long]
-    small = [ctypes.c_int(size) for size in (heads, width, torch.get_num_threads())]
+    small = [ctypes.c_int(size) for size in (heads, width, build.threads())]
     getattr(library, name)(*pointers, *numbers, *small)
 
 
