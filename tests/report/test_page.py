@@ -192,5 +192,5 @@ def test_an_altered_run_is_refused(runs, tmp_path):
 
 def test_a_place_that_cannot_be_written_is_said(runs, tmp_path):
     (tmp_path / "taken").mkdir()
-    with pytest.raises(DataError, match="could not be written"):
+    with pytest.raises(UsageError, match="is a folder; name a file"):
         write_report([runs["flat"]], tmp_path / "taken")

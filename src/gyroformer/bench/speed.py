@@ -21,6 +21,7 @@ from torch import Tensor
 
 import gyroformer
 from gyroformer.bench.geoopt_twin import GeooptTransformer
+from gyroformer.durable import write_output
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.nn.transformer import FlatTransformer, StereographicTransformer
 
@@ -244,6 +245,5 @@ def _processor_name() -> str:
 
 def save(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write rows and environment as JSON."""
-    path.write_text(
-        json.dumps({"environment": environment(), "rows": rows, "ratios": ratios(rows)}, indent=1) + "\n"
-    )
+    found = {"environment": environment(), "rows": rows, "ratios": ratios(rows)}
+    write_output(path, (json.dumps(found, indent=1) + "\n").encode())

@@ -7,6 +7,7 @@ import typer
 
 from gyroformer.cli.options import Json, Threads, set_threads
 from gyroformer.cli.terminal import print_json, say, terminal
+from gyroformer.durable import check_target
 
 HEADERS = ("ours/flat", "eager", "geoopt/ours", "eager", "memory", "eager")
 
@@ -35,6 +36,8 @@ def bench(
     """
     from gyroformer.bench import speed
 
+    if out is not None:
+        check_target(out, "--out")
     set_threads(threads)
     chosen = [variant.strip() for variant in variants.split(",") if variant.strip()]
     rows = list(

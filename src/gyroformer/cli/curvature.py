@@ -9,7 +9,7 @@ import typer
 from gyroformer.cli.options import Json, Seed
 from gyroformer.cli.progress import progress
 from gyroformer.cli.terminal import print_json, styled, terminal, visible
-from gyroformer.errors import UsageError
+from gyroformer.durable import check_target
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -48,8 +48,8 @@ def curvature(
 
     Example: gyroformer curvature web-edu --plot web-edu.html
     """
-    if plot is not None and not plot.absolute().parent.is_dir():
-        raise UsageError(f"--plot {plot}: the folder {plot.absolute().parent} does not exist")
+    if plot is not None:
+        check_target(plot, "--plot")
     from gyroformer.data.load import load
     from gyroformer.graphs.analysis.curvature import graph_curvature
 

@@ -8,6 +8,7 @@ import typer
 from gyroformer.cli.options import Json, Threads, set_threads
 from gyroformer.cli.pair_option import as_pairs
 from gyroformer.cli.terminal import print_json, say, terminal
+from gyroformer.durable import check_target
 from gyroformer.errors import UsageError
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
@@ -71,6 +72,9 @@ def predict(
     """
     from gyroformer.jobs.restore import restore
 
+    for flag, file in (("--embeddings", embeddings), ("--out", out)):
+        if file is not None:
+            check_target(file, flag)
     set_threads(threads)
     restored = restore(run, graph, features=features)
     asked = _answers(

@@ -7,6 +7,7 @@ import typer
 
 from gyroformer.cli.options import Json
 from gyroformer.cli.terminal import print_json, say, terminal
+from gyroformer.durable import check_target
 from gyroformer.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def reproduce(
         raise UsageError(f"no table is called {table!r}{near} (known: {', '.join(TABLES)})")
     cells = TABLES[table].cells(_words(datasets, "--datasets"), _words(models, "--models"), seeds)
     file = Path("results") / f"{table}.csv" if results is None else results
+    if file.parent.is_dir():
+        check_target(file, "--results")
     failed: list[str] = []
     if not collect_only:
         failed = run_cells(cells, file=file, folder=out, workers=workers, threads=threads, tell=_tell)
