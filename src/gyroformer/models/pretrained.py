@@ -59,7 +59,8 @@ class Pretrained(FromOptions, nn.Module):
             shapes = cls.of(options).state_dict()
         with in_file(path / WEIGHTS, CorruptFileError):
             dtype = check_tensors(shapes, state)
-        model = cls.of(options)
+        with torch.inference_mode(False):  # what is made in inference mode could not be trained afterwards
+            model = cls.of(options)
         # the weights' own dtype wins: a model saved in float64 comes back in float64
         model.to(dtype).load_state_dict(state)
         return model.eval()

@@ -47,7 +47,7 @@ class NodeFeatures(nn.Module):
         if self.table is not None:
             return table_rows(self.table, nodes)
         assert self.linear is not None
-        x = checked_features(nodes, self.linear.in_features, x)
+        x = checked_features(nodes, self.linear.in_features, x).to(self.linear.weight.dtype)
         return self.linear(functional.dropout(x, self.dropout, self.training))
 
 
@@ -60,9 +60,13 @@ class NodeInput(nn.Module):
         num_nodes: number of nodes with a learned vector, when there are no features.
     """
 
+    like: Tensor
+
     def __init__(self, in_features: int, width: int, *, num_nodes: int | None = None) -> None:
         super().__init__()
         self.table = None if in_features else node_table(num_nodes, width, unit_std(width))
+        #: has the dtype of the model, which features are brought to
+        self.register_buffer("like", torch.empty(0), persistent=False)
         #: width of the result
         self.width = in_features or width
 
@@ -72,7 +76,7 @@ class NodeInput(nn.Module):
         """Return ``(nodes, width)``: the features ``x``, or the table."""
         if self.table is not None:
             return table_rows(self.table, nodes)
-        return checked_features(nodes, self.width, x)
+        return checked_features(nodes, self.width, x).to(self.like.dtype)
 
 
 def node_table(num_nodes: int | None, width: int, std: float | None = None) -> nn.Embedding:
@@ -117,7 +121,9 @@ def checked_features(nodes: int, width: int, x: Tensor | None) -> Tensor:
 
 
 def check_finite(x: Tensor) -> None:
-    """Raise if a feature is not finite, and say where."""
+    """Raise if a feature is not finite, and say where; a compiled model takes it as it is."""
+    if torch.compiler.is_compiling():
+        return
     finite = torch.isfinite(x)
     if not bool(finite.all()):
         row, column = (~finite).nonzero()[0].tolist()
