@@ -54,7 +54,8 @@ def read_arrays(
                 wanted = list(members) if names is None else names
                 for name in wanted:
                     if name not in members:
-                        found = ", ".join(sorted(members)[:12]) or "nothing"
+                        shown = (one if one.isprintable() else repr(one) for one in sorted(members)[:12])
+                        found = ", ".join(shown) or "nothing"
                         raise error(f"{path}: has no array {name!r}, only {found}: {advice}")
                 return {name: _read_member(archive, members[name]) for name in wanted}
     except error:

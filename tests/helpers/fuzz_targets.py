@@ -1,5 +1,17 @@
 """All targets, by name."""
 
+from fuzz_options import options
+from fuzz_readers import graphs, node_tables, packed_data, pickles, splits
 from fuzz_runs import checkpoints, configurations, run_folders
 
-TARGETS = {"run folders": run_folders, "checkpoints": checkpoints, "saved models": configurations}
+TARGETS = {
+    "options": options,
+    "graph files": graphs,
+    "node tables": node_tables,
+    "splits": splits,
+    "old pickles": pickles,
+    "archives": packed_data,
+    "run folders": run_folders,
+    "checkpoints": checkpoints,
+    "saved models": configurations,
+}

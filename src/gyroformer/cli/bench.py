@@ -20,7 +20,7 @@ def bench(
     variants: Annotated[
         str, typer.Option(help="Which to run, separated by commas.")
     ] = "ours,ours compiled,flat,flat compiled,geoopt",
-    rounds: Annotated[int, typer.Option(min=1, help="Timed rounds; the median is reported.")] = 9,
+    rounds: Annotated[int, typer.Option(min=1, max=10_000, help="Timed rounds; the median is reported.")] = 9,
     memory: Annotated[
         bool, typer.Option(help="Measure peak memory too, each variant in a fresh process.")
     ] = True,

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help="A data set's name, or a graph file.")]
 Samples = Annotated[
     int | None,
-    typer.Option("--samples", help="Draw this many nodes of each component instead of using all."),
+    typer.Option(
+        "--samples", min=1, max=10**9, help="Draw this many nodes of each component instead of using all."
+    ),
 ]
 Exact = Annotated[bool, typer.Option("--exact", help="Use all nodes, however long it takes.")]
 Plot = Annotated[

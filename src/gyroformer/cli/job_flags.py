@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, get_origin
 import typer
 from typer.core import TyperCommand
 
+from gyroformer.cli.options import MAX_THREADS
 from gyroformer.errors import GyroformerError, UsageError, did_you_mean
 from gyroformer.models import MODELS, get_model
 from gyroformer.options import Options, from_plain, merged, option, options_of
@@ -23,9 +24,6 @@ from gyroformer.options.features import FeatureOptions
 from gyroformer.options.training import TrainOptions
 from gyroformer.settings import GraphOptions, JobSettings, make_job
 from gyroformer.tasks import TASKS
-
-#: threads beyond which a machine only stumbles over itself
-MAX_THREADS = 1024
 
 
 class RunOptions(Options):

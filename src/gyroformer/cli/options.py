@@ -5,10 +5,14 @@ from typing import Annotated
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, alone, on stdout.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of every random draw.")]
+#: threads beyond which a machine only stumbles over itself
+MAX_THREADS = 1024
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of every random draw.")]
 Threads = Annotated[
     int | None,
-    typer.Option("--threads", min=1, help="CPU threads for torch; torch's own choice when absent."),
+    typer.Option(
+        "--threads", min=1, max=MAX_THREADS, help="CPU threads for torch; torch's own choice when absent."
+    ),
 ]
 
 

@@ -25,6 +25,8 @@ SHOWN_ROWS = 20
 SHOWN_COLUMNS = 8
 #: metrics of the overview
 SHOWN_METRICS = 2
+#: rows that can be asked for: more than any machine could hold
+MOST = 10**9
 
 
 def predict(
@@ -42,7 +44,8 @@ def predict(
     ] = None,
     labels: Annotated[bool, typer.Option("--labels", help="The labels, with probabilities.")] = False,
     nearest: Annotated[
-        int | None, typer.Option(min=1, help="So many nearest nodes of each node.", show_default=False)
+        int | None,
+        typer.Option(min=1, max=MOST, help="So many nearest nodes of each node.", show_default=False),
     ] = None,
     distance: Annotated[
         list[str] | None,
@@ -54,7 +57,9 @@ def predict(
     ] = None,
     new_edges: Annotated[
         int | None,
-        typer.Option(min=1, help="So many pairs that are likeliest to be joined.", show_default=False),
+        typer.Option(
+            min=1, max=MOST, help="So many pairs that are likeliest to be joined.", show_default=False
+        ),
     ] = None,
     embeddings: Annotated[
         Path | None,

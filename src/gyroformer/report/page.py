@@ -65,7 +65,7 @@ def _check_target(target: Path, folders: Sequence[Path]) -> None:
 
 
 def _write(runs: list[RunRecord], target: Path) -> Path:
-    write_output(target, page(runs).encode())
+    write_output(target, page(runs).encode(errors="backslashreplace"))
     return target
 
 
