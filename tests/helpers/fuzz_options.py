@@ -48,6 +48,7 @@ VALUES = [
 ALLOWED = {0, 2, 3, 4, 5}
 #: commands that do work of minutes: only what they refuse is tried, with a folder that cannot be
 HEAVY = {
+    "tune": ["embed", "no-such-graph.csv"],
     "demo": ["--out", "/dev/null/x"],
     "bench": ["no-such-case"],
     "reproduce": ["table1", "--collect-only"],

@@ -13,6 +13,9 @@ from gyroformer.data.planetoid import read_planetoid
 from gyroformer.data.split import Split
 from gyroformer.data.split_files import load_split, save_split
 from gyroformer.graphs.reading.read import read_graph
+from gyroformer.recipes import ROOT
+from gyroformer.settings import make_job
+from gyroformer.tasks import TASKS
 
 EDGES = [(i, i // 2) for i in range(1, 12)]
 #: what parsers stumble over
@@ -201,3 +204,13 @@ def packed_data(folder, stream):
         unpack(path, where)
 
     yield from _mutations(folder, stream, archives(), read)
+
+
+def recipes(folder, stream):
+    """Read damaged recipes."""
+    files = {f"{task}.toml": (ROOT / task / "default.toml").read_bytes() for task in TASKS}
+
+    def read(path):
+        return make_job(path.stem.partition("-")[2], recipe=str(path), graph={"source": "g.csv"})
+
+    yield from _mutations(folder, stream, files, read)

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from gyroformer.cli.app import app
 from gyroformer.errors import CorruptFileError
 from gyroformer.models import MODELS
+from gyroformer.options import option
+from gyroformer.options.training import TrainOptions
 from gyroformer.paper import rows as rows_module
 from gyroformer.paper import tables
 from gyroformer.paper.rows import collected, key_of, read_rows, settings_sha256, write_rows
@@ -99,6 +101,19 @@ def test_whatever_decides_a_run_is_in_its_key(small, monkeypatch):
     assert key_of(job) != before
     folders = {run_folder(Path("runs"), small, one) for one in changed}
     assert len(folders) == 5
+
+
+def test_an_option_younger_than_the_rows_does_not_orphan_them(small, monkeypatch):
+    job = small.job(small.datasets[0], "gcn")
+    before = settings_sha256(job)
+
+    class Younger(TrainOptions):
+        warmup: int = option("epochs of slow start", default=0, at_least=0, neutral=0)
+
+    monkeypatch.setattr(rows_module, "TrainOptions", Younger)
+    same, other = (job.but(training=job.training.part(Younger, warmup=n)) for n in (0, 5))
+    assert settings_sha256(same) == before
+    assert settings_sha256(other) != before
 
 
 def test_a_damaged_file_of_rows_is_named(tmp_path):

@@ -30,6 +30,7 @@ from gyroformer.cli.reproduce import reproduce
 from gyroformer.cli.resume_command import resume_command
 from gyroformer.cli.root import READER_GONE, Root
 from gyroformer.cli.terminal import give_up_stdout, say, show_log
+from gyroformer.cli.tune import tune
 from gyroformer.errors import GyroformerError, Interrupted
 from gyroformer.tasks import TASKS
 
@@ -77,6 +78,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     *JOBS,
     predict,
     report,
+    tune,
     reproduce,
     datasets,
     curvature,

@@ -1,11 +1,14 @@
 """Node features to vectors: a linear map, or a learned vector for each node of a graph without features."""
 
+import functools
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional
 
 from gyroformer.errors import DataError, UsageError
+from gyroformer.graphs.derived import derived
+from gyroformer.nn.dropout import dropout
 
 
 class NodeFeatures(nn.Module):
@@ -48,7 +51,7 @@ class NodeFeatures(nn.Module):
             return table_rows(self.table, nodes)
         assert self.linear is not None
         x = checked_features(nodes, self.linear.in_features, x).to(self.linear.weight.dtype)
-        return self.linear(functional.dropout(x, self.dropout, self.training))
+        return self.linear(dropout(x, self.dropout, self.training))
 
 
 class NodeInput(nn.Module):
@@ -116,13 +119,15 @@ def checked_features(nodes: int, width: int, x: Tensor | None) -> Tensor:
     if x is None or tuple(x.shape) != (nodes, width):
         shape = None if x is None else tuple(x.shape)
         raise DataError(f"node features must be ({nodes}, {width}); got {shape}")
-    check_finite(x)
+    if not torch.compiler.is_compiling():  # a compiled model takes them as they are
+        # once: it takes longer than the linear map behind it
+        derived(x, ("finite",), functools.partial(check_finite, x.detach()))
     return x
 
 
 def check_finite(x: Tensor) -> None:
-    """Raise if a feature is not finite, and say where; a compiled model takes it as it is."""
-    if torch.compiler.is_compiling():
+    """Raise if a feature is not finite, and say where."""
+    if bool(torch.isfinite(x.sum())):  # then all are, and nothing of the size of x is made
         return
     finite = torch.isfinite(x)
     if not bool(finite.all()):

@@ -1,6 +1,7 @@
 """Rows of results: one for each run, keyed by all that decides it, and what the rows of a cell say together."""
 
 import csv
+import dataclasses as dc
 import hashlib
 import io
 import json
@@ -10,9 +11,12 @@ from typing import Any
 
 from gyroformer.durable import write_durably
 from gyroformer.errors import CorruptFileError, DataError
-from gyroformer.options import as_plain
+from gyroformer.models import get_model
+from gyroformer.options import Options, as_plain, options_of
+from gyroformer.options.features import FeatureOptions
+from gyroformer.options.training import TrainOptions
 from gyroformer.paper.tables import Cell, Table, printed
-from gyroformer.settings import JobSettings
+from gyroformer.settings import GraphOptions, JobSettings
 
 #: raised when a change of the code is meant to change results (the golden rows are recorded anew): rows of an
 #: earlier generation stay in the file and are not taken for new
@@ -39,8 +43,23 @@ Row = dict[str, str]
 
 
 def settings_sha256(job: JobSettings) -> str:
-    """Return a checksum of all settings but the seed, which has a column of its own."""
+    """Return a checksum of all settings but the seed, which has a column of its own.
+
+    An option that is younger than the rows does not count at its neutral value: the job is the same as before.
+    """
     values = as_plain(job.but(seed=0))
+    parts: list[tuple[type[Options], dict[str, Any]]] = [
+        (JobSettings, values),
+        (GraphOptions, values["graph"]),
+        (FeatureOptions, values["features"]),
+        (TrainOptions, values["training"]),
+        (type(job.objective), values["objective"]),
+        (get_model(job.model.name).options, values["model"]["options"]),
+    ]
+    for kind, table in parts:
+        for one in options_of(kind):
+            if one.neutral is not dc.MISSING and table.get(one.name) == one.neutral:
+                del table[one.name]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
