@@ -1,8 +1,8 @@
 """Named settings for a task, as TOML files in a folder a task.
 
-Which one is used when none is named: ``DATASET/MODEL``, found by ``gyroformer tune``, where there is one; else, for
-models on tokens, the data set's own, ``plain`` for a graph without features, or ``default``; for graph networks
-``networks``. ``paper`` holds the settings that the paper prints. A file that ends in ``.toml`` is a recipe too.
+Which one is used when none is named: ``DATASET/MODEL``, found by ``gyroformer tune``, or ``MODEL``, where there is
+one; else, for models on tokens, the data set's own, ``plain`` for a graph without features, or ``default``; for graph
+networks ``networks``. ``paper`` holds what the paper prints. A file that ends in ``.toml`` is a recipe too.
 """
 
 import tomllib
@@ -29,8 +29,9 @@ def recipe_names(task: str) -> list[str]:
 def usual_recipe(task: str, *, model: str, dataset: str, features: bool = True) -> str:
     """Return the name of the recipe that is used when none is named; ``features``: whether the graph has any."""
     known = recipe_names(task)
-    if (found := f"{dataset}/{model}") in known:
-        return found
+    for own in (f"{dataset}/{model}", model):
+        if own in known:
+            return own
     if not get_model(model).tokens:
         return "networks"
     if dataset in known:
