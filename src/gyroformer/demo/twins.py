@@ -66,6 +66,7 @@ def run(
         tell: hears what is being done.
         listening: gives a listener of the epochs for each model's training.
     """
+    make_folder(folder)
     tell("reading the sources of Python's standard library")
     graph = graph or stdlib_graph()
     file = write_graph(folder, graph)
