@@ -10,6 +10,7 @@ import dataclasses as dc
 import math
 import pickletools
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,8 @@ def unpickle(path: Path, *allowed: frozenset[str]) -> Any:
         raise DataError(f"{path}: not loaded: it is larger than any such file; {FETCH_AGAIN}")
     machine = _Machine(frozenset().union(*allowed))
     try:
-        return machine.run(path.read_bytes())
+        with warnings.catch_warnings(action="ignore"):  # Python's, about text of a form that no such file has
+            return machine.run(path.read_bytes())
     except (IndexError, KeyError, ValueError, TypeError, OverflowError) as error:
         why = error if isinstance(error, NotReadable) else "its instructions do not fit together"
         raise DataError(f"{path}: not loaded: {why}; {FETCH_AGAIN}") from None
