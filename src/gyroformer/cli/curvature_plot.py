@@ -4,7 +4,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gyroformer.errors import UsageError
+from gyroformer.durable import write_output
 
 if TYPE_CHECKING:
     from gyroformer.graphs.analysis.curvature import GraphCurvature
@@ -43,10 +43,4 @@ def write_plot(path: Path, graph: str, found: "GraphCurvature") -> None:
         showlegend=False,
     )
     page = figure.to_html(include_plotlyjs=True, full_html=True)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(page, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UsageError(f"--plot {path}: cannot be written ({error.strerror})") from error
+    write_output(path, page.encode())

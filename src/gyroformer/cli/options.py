@@ -1,17 +1,18 @@
-"""Options that every command shares, and the one place that prints JSON."""
+"""Options that every command shares."""
 
-import json
-import logging
-import sys
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, alone, on stdout.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of every random draw.")]
+#: threads beyond which a machine only stumbles over itself
+MAX_THREADS = 1024
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of every random draw.")]
 Threads = Annotated[
     int | None,
-    typer.Option("--threads", min=1, help="CPU threads for torch; torch's own choice when absent."),
+    typer.Option(
+        "--threads", min=1, max=MAX_THREADS, help="CPU threads for torch; torch's own choice when absent."
+    ),
 ]
 Header = Annotated[
     bool | None,
@@ -47,31 +48,6 @@ def reading_options(
     """Return how an edge list is to be read, as far as that was said."""
     said = {"header": header, "source": source, "target": target, "weight": weight}
     return {name: value for name, value in said.items() if value is not None}
-
-
-class Messages(logging.StreamHandler[TextIO]):
-    """Writes what the package logs to stderr, as it is at that moment: each message a line by itself."""
-
-    def __init__(self) -> None:
-        logging.Handler.__init__(self, logging.INFO)
-
-    @property
-    def stream(self) -> TextIO:  # type: ignore[override]
-        """The present stderr."""
-        return sys.stderr
-
-
-def show_messages() -> None:
-    """Show what the package says of its work: what was read, where a run goes on, what went wrong and was mended."""
-    logger = logging.getLogger("gyroformer")
-    if not any(isinstance(handler, Messages) for handler in logger.handlers):
-        logger.addHandler(Messages())
-    logger.setLevel(logging.INFO)
-
-
-def print_json(result: dict[str, Any]) -> None:
-    """Write ``result`` as one JSON object on stdout; non-finite numbers are refused."""
-    typer.echo(json.dumps(result, indent=2, allow_nan=False))
 
 
 def set_threads(threads: int | None) -> None:

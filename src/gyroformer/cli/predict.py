@@ -12,11 +12,12 @@ from gyroformer.cli.options import (
     TargetColumn,
     Threads,
     WeightColumn,
-    print_json,
     reading_options,
     set_threads,
 )
 from gyroformer.cli.pair_option import as_pairs
+from gyroformer.cli.terminal import print_json, say, terminal
+from gyroformer.durable import check_target
 from gyroformer.errors import UsageError
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
@@ -35,6 +36,8 @@ SHOWN_COLUMNS = 8
 FEW_EDGES = 10
 #: metrics of the overview
 SHOWN_METRICS = 2
+#: rows that can be asked for: more than any machine could hold
+MOST = 10**9
 
 
 def predict(
@@ -56,7 +59,8 @@ def predict(
     ] = None,
     labels: Annotated[bool, typer.Option("--labels", help="The labels, with probabilities.")] = False,
     nearest: Annotated[
-        int | None, typer.Option(min=1, help="So many nearest nodes of each node.", show_default=False)
+        int | None,
+        typer.Option(min=1, max=MOST, help="So many nearest nodes of each node.", show_default=False),
     ] = None,
     distance: Annotated[
         list[str] | None,
@@ -68,7 +72,9 @@ def predict(
     ] = None,
     new_edges: Annotated[
         int | None,
-        typer.Option(min=1, help="So many pairs that are likeliest to be joined.", show_default=False),
+        typer.Option(
+            min=1, max=MOST, help="So many pairs that are likeliest to be joined.", show_default=False
+        ),
     ] = None,
     for_node: Annotated[
         str | None,
@@ -100,6 +106,9 @@ def predict(
     from gyroformer.jobs.restore import restore
     from gyroformer.jobs.so_far import usable_run
 
+    for flag, file in (("--embeddings", embeddings), ("--out", out)):
+        if file is not None:
+            check_target(file, flag)
     set_threads(threads)
     restored = restore(
         usable_run(run), graph, features=features, reading=reading_options(header, source, target, weight)
@@ -173,10 +182,10 @@ def _deliver(
     for answer in asked:
         print_answer(answer)
     if written is not None:
-        typer.echo(f"written: {written['embeddings']}")
-        typer.echo(_what_was_written(restored, written))
+        say(f"written: {written['embeddings']}")
+        say(_what_was_written(restored, written))
     if out is not None:
-        typer.echo(f"written: {out}")
+        say(f"written: {out}")
 
 
 def _what_was_written(restored: "Restored", written: dict[str, Any]) -> str:
@@ -240,7 +249,6 @@ def _whole(
 
 
 def _print_overview(restored: "Restored", run: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     results, job = restored.results, restored.job
@@ -255,12 +263,11 @@ def _print_overview(restored: "Restored", run: Path) -> None:
     if job.task == "link" and restored.same:
         seen = results["split"]["train"]
         table.add_row("", f"the model sees the {seen:,} edges it was trained on")
-    Console().print(table)
+    terminal().print(table)
 
 
 def print_answer(answer: "Answer", title: str | None = None) -> None:
     """Print the first rows of an answer as a table."""
-    from rich.console import Console
     from rich.table import Table
 
     columns = answer.columns[:SHOWN_COLUMNS]
@@ -273,13 +280,11 @@ def print_answer(answer: "Answer", title: str | None = None) -> None:
     for row in answer.rows[:SHOWN_ROWS]:
         cells = row[: len(columns)]
         table.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in cells))
-    Console().print(table)
+    terminal().print(table)
     hidden = [
         (len(answer.rows) - SHOWN_ROWS, "row"),
         (len(answer.columns) - SHOWN_COLUMNS, "column"),
     ]
     for count, noun in hidden:
         if count > 0:
-            typer.echo(
-                f"… and {count:,} more {noun}{'' if count == 1 else 's'}: --out FILE or --json has all"
-            )
+            say(f"… and {count:,} more {noun}{'' if count == 1 else 's'}: --out FILE or --json has all")

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from gyroformer.cli.options import Json, print_json
+from gyroformer.cli.options import Json
+from gyroformer.cli.terminal import print_json, say
 
 
 def report(
@@ -28,4 +29,4 @@ def report(
     if as_json:
         print_json({"report": str(written), "bytes": written.stat().st_size})
     else:
-        typer.echo(f"{written}: open it in a browser ({written.stat().st_size / 1e6:.1f} MB)")
+        say(f"{written}: open it in a browser ({written.stat().st_size / 1e6:.1f} MB)")

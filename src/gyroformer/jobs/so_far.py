@@ -11,13 +11,14 @@ from gyroformer.jobs.run import finish_run, keep_graph
 from gyroformer.models.pretrained import CONFIG
 from gyroformer.options import as_plain
 from gyroformer.runs.checkpoint import Checkpoint
-from gyroformer.runs.files import RESULTS, read_json
-from gyroformer.runs.folder import CHECKPOINTS, LOCK, RunFolder
+from gyroformer.runs.files import METRICS, RESULTS
+from gyroformer.runs.folder import CHECKPOINTS, LOCK, RunFolder, check_checkpoint
 from gyroformer.runs.graph import read_graph
 from gyroformer.runs.read import upgraded
 from gyroformer.settings import job_from_plain
 from gyroformer.train.learner import Learner
 from gyroformer.train.outcome import Outcome
+from gyroformer.untrusted import read_json
 
 _log = logging.getLogger(__name__)
 
@@ -82,6 +83,7 @@ def _newest(stopped: RunFolder) -> Checkpoint:
         try:
             checkpoint = stopped.checkpoints.load(epoch)
             stopped.metrics.load(*checkpoint.rows)
+            check_checkpoint(checkpoint, stopped.metrics.rows, stopped.path / METRICS)
         except (CorruptFileError, OSError, ValueError) as error:
             _log.warning("the checkpoint of epoch %d is damaged (%s); trying an older one", epoch, error)
             continue

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import gyroformer
-from gyroformer.durable import make_folder, write_durably
-from gyroformer.errors import DataError
+from gyroformer.durable import check_target, make_folder, write_output
+from gyroformer.errors import UsageError
 from gyroformer.report.colours import Spec, run_colour
 from gyroformer.report.curves import (
     CURVE_ROWS,
@@ -40,6 +40,7 @@ def write_report(runs: Sequence[Path], target: Path) -> Path:
         target: the file to write.
     """
     folders = run_folders(runs)
+    _check_target(target, folders)
     names = run_names(folders)
     return _write([read_run(folder, name) for folder, name in zip(folders, names, strict=True)], target)
 
@@ -52,15 +53,19 @@ def write_run_report(folder: Path) -> Path:
     return _write([read_run(folder, folder.resolve().name)], folder / REPORT)
 
 
-def _write(runs: list[RunRecord], target: Path) -> Path:
-    content = page(runs).encode()
+def _check_target(target: Path, folders: Sequence[Path]) -> None:
+    """Raise unless the page can be written to ``target``, and is no file of a run."""
     make_folder(target.parent)
-    try:
-        write_durably(target, content)
-    except OSError as error:
-        raise DataError(
-            f"{target}: the report could not be written ({error.strerror}); choose another --out"
-        ) from None
+    check_target(target, "--out")
+    inside = any(target.resolve().is_relative_to(folder) for folder in folders)
+    if inside and target.suffix != ".html":
+        raise UsageError(
+            f"--out {target}: is in the folder of a run, whose files it could replace; name an .html file"
+        )
+
+
+def _write(runs: list[RunRecord], target: Path) -> Path:
+    write_output(target, page(runs).encode(errors="backslashreplace"))
     return target
 
 

@@ -8,6 +8,9 @@ from gyroformer.errors import DataError
 from gyroformer.graphs.reading.lines import located, quoted, raw_pieces
 from gyroformer.graphs.reading.marked import MarkedGraph
 
+#: elements in elements that are followed
+MAX_DEPTH = 100
+
 
 class GraphXml:
     """Handlers of the XML parser; a subclass keeps what a graph needs.
@@ -24,11 +27,12 @@ class GraphXml:
         self.graph = MarkedGraph(path, max_nodes)
         self._path = path
         self._begun = False
+        self._depth = 0
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.buffer_text = True
         self.parser.StartDoctypeDeclHandler = self._doctype
         self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = lambda name: self.end(name.rpartition(" ")[2])
+        self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self.characters
 
     def read(self) -> None:
@@ -76,6 +80,9 @@ class GraphXml:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         tag = name.rpartition(" ")[2]
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self.error(f"elements nested deeper than {MAX_DEPTH}: a graph needs four")
         if self._begun:
             self.start(tag, attributes)
             return
@@ -84,3 +91,7 @@ class GraphXml:
             raise self.error(
                 f"the root element is {quoted(tag)}, not {self.root!r}: this is another kind of XML"
             )
+
+    def _end(self, name: str) -> None:
+        self._depth -= 1
+        self.end(name.rpartition(" ")[2])
