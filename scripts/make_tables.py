@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gyroformer.cli.job_flags import RunOptions
-from gyroformer.jobs.seeds import interval
+from gyroformer.runs.spread import interval
 from gyroformer.models import MODELS
 from gyroformer.options import Option, options_of
 from gyroformer.options.check import described

@@ -19,7 +19,8 @@ import torch
 
 from gyroformer.durable import write_durably
 from gyroformer.errors import GyroformerError
-from gyroformer.jobs.seeds import interval, run_seeds
+from gyroformer.jobs.seeds import run_seeds
+from gyroformer.runs.spread import interval
 from gyroformer.models import MODELS
 from gyroformer.settings import make_job
 

@@ -110,7 +110,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 def collected(cells: Sequence[Cell], rows: Mapping[tuple[str, ...], Row]) -> list[dict[str, Any]]:
     """Return for each cell that has rows their mean with its 95 % interval, beside what the paper prints."""
-    from gyroformer.jobs.seeds import interval
+    from gyroformer.runs.spread import interval
 
     found = []
     for cell in cells:
