@@ -64,31 +64,33 @@ def closeness(
             joined = block[graph.degree[block] > 0]
             if joined.numel():
                 precision[joined] = average_precision(squared[joined - block[0]], joined, graph)
-        found.append(_nearest(positions, block, squared, count))
+        found.append(squared.topk(min(count + SPARE, nodes - 1), largest=False))
         done += block.numel()
         if progress is not None:
             progress(done, nodes)
-    nearest, far = (torch.cat(part) for part in zip(*found, strict=True))
-    return Closeness(nearest.numpy(), far.numpy(), None if graph is None else precision.numpy())
+    quick, candidates = (torch.cat(part) for part in zip(*found, strict=True))
+    nearest, far = _nearest(positions, candidates, quick, count)
+    return Closeness(nearest.numpy(), far, None if graph is None else precision.numpy())
 
 
-def _nearest(positions: Positions, block: Tensor, squared: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the nearest nodes of a block and their distances, from quick squared distances to all nodes."""
-    looked = min(count + SPARE, squared.size(1) - 1)
-    candidates = squared.topk(looked, largest=False).indices.sort(dim=1).values
-    source = block.unsqueeze(1).expand_as(candidates)
-    exact = positions.pair_squared_dist(source.reshape(-1), candidates.reshape(-1)).reshape(candidates.shape)
-    # sorted by number before: equals stay in their own order
-    exact, order = exact.sort(dim=1, stable=True)
-    nearest, best = candidates.gather(1, order[:, :count]), exact[:, :count]
-    if looked < squared.size(1) - 1 and count:
+def _nearest(
+    positions: Positions, candidates: Tensor, quick: Tensor, count: int
+) -> tuple[Tensor, Array]:
+    """Return the ``count`` nearest nodes and their distances, from candidates and their quick squared distances."""
+    nodes, looked = candidates.shape
+    # sorted by number first: equals stay in their own order
+    candidates = candidates.sort(dim=1).values
+    source = torch.arange(nodes).unsqueeze(1).expand_as(candidates)
+    exact = torch.from_numpy(pair_distances(positions, torch.stack((source, candidates)).flatten(1).numpy()))
+    far, order = exact.reshape(candidates.shape).sort(dim=1, stable=True)
+    nearest, far = candidates.gather(1, order[:, :count]), far[:, :count]
+    if looked < nodes - 1 and count:
         # a node that was not looked at is at least as far as the last that was, but for the quick error
-        beyond = squared.gather(1, candidates).amax(1).double() * (1 - QUICK_ERROR)
-        unsure = best[:, -1] >= beyond
+        unsure = far[:, -1].square() >= quick.amax(1).double() * (1 - QUICK_ERROR)
         if bool(unsure.any()):
-            nearest[unsure], again = nearest_nodes(positions, block[unsure], count)
-            best[unsure] = again.to(best)
-    return nearest, best.clamp(min=0).sqrt().double()
+            nearest[unsure], again = nearest_nodes(positions, unsure.nonzero()[:, 0], count)
+            far[unsure] = again.clamp(min=0).sqrt().double()
+    return nearest, far.numpy()
 
 
 def quick_rows(positions: Positions) -> Callable[[Tensor], Tensor]:
@@ -104,16 +106,16 @@ def quick_rows(positions: Positions) -> Callable[[Tensor], Tensor]:
     error = 4 * torch.finfo(torch.float64).eps * (square.amax(0) * size.amax(0)).max()
     if float(error) > PRODUCT_ERROR:
         return positions.squared_dist_rows
-    mixed = cosine * sine
+    # one product for each head: -2 C_u P_u · C_v P_v + |P_u|² C_v² + C_u² |P_v|²
+    mixed, square, size = cosine * sine, square.unsqueeze(-1), size.unsqueeze(-1)
+    left = torch.cat((-2 * mixed, size, square), -1)
+    right = torch.cat((mixed, square, size), -1).movedim(0, -1).contiguous()
 
     def rows(some: Tensor) -> Tensor:
         total = torch.zeros(some.numel(), len(positions))
         for head, curvature in enumerate(k.tolist()):
-            q = torch.addmm(
-                size[some, head, None] * square[None, :, head], mixed[some, head], mixed[:, head].mT, alpha=-2
-            )
-            q.addcmul_(square[some, head, None], size[None, :, head])
-            total += _squared_from_sine(q.clamp_(min=0).float(), curvature)
+            sines = (left[some, head] @ right[head]).float().clamp_(min=0)
+            total += _squared_from_sine(sines, curvature)
         return total
 
     return rows
@@ -123,8 +125,12 @@ def _squared_from_sine(q: Tensor, k: float) -> Tensor:
     """Return squared distances from the squared sine of half of them; ``q`` is overwritten."""
     if k == 0:
         return q.mul_(4)
-    half = q.mul_(abs(k)).sqrt_()
-    angle = half.clamp_(max=1).asin_() if k > 0 else half.asinh_()
+    z = q.mul_(abs(k))
+    if k > 0:
+        angle = z.clamp_(max=1).sqrt_().asin_()
+    else:  # arsinh √z: torch's own takes ten times as long
+        root = z.sqrt()
+        angle = z.div_(z.add(1).sqrt_().add_(1)).add_(root).log1p_()
     return angle.square_().mul_(4 / abs(k))
 
 

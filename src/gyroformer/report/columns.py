@@ -13,6 +13,8 @@ from gyroformer.report.record import RunRecord
 
 Array = np.ndarray[Any, Any]
 
+#: of numbers from 0 to 1: two bytes
+SHARE_STEP = 2.0**-16 * (1 + 2.0**-16)
 PART_NAMES = {"train": "training", "val": "validation", "test": "test"}
 
 
@@ -25,6 +27,7 @@ class Column:
         values: real numbers, NaN where there is none; or the numbers of categories, -1 where there is none.
         categories: their names; None for a column of numbers.
         whole: whether the numbers are counts.
+        step: in which they are kept on a page; None for one that fits them.
         note: what it means, as a sentence.
     """
 
@@ -32,6 +35,7 @@ class Column:
     values: Array
     categories: list[str] | None = None
     whole: bool = False
+    step: float | None = None
     note: str = ""
 
 
@@ -53,7 +57,7 @@ def run_columns(run: RunRecord, precision: Array | None) -> list[Column]:
             found.append(Column("component", component, categories=names, note=note))
     if precision is not None:
         note = "Do the nodes nearest to it come from its neighbours? 1 is perfect; low is where the embedding fails."
-        found.append(Column("average precision", precision, note=note))
+        found.append(Column("average precision", precision, step=SHARE_STEP, note=note))
     return found
 
 
@@ -66,7 +70,8 @@ def _class_columns(run: RunRecord) -> list[Column]:
         found.append(Column("class", labels, categories=names, note="The true class."))
     if predicted is not None and run.probability is not None:
         found.append(Column("predicted class", predicted, categories=names))
-        found.append(Column("probability", run.probability.max(-1), note="Of the predicted class."))
+        note = "Of the predicted class."
+        found.append(Column("probability", run.probability.max(-1), step=SHARE_STEP, note=note))
         if labels is not None:
             right = np.where(labels < 0, -1, np.where(labels == predicted, 0, 1))
             note = "Whether the predicted class is the true one."

@@ -15,7 +15,7 @@ from gyroformer.ops.positions import Positions
 from gyroformer.report.closeness import Closeness, Progress, closeness, pair_distances
 from gyroformer.report.columns import Column, matched, run_columns
 from gyroformer.report.names import model_name, number, signed
-from gyroformer.report.packing import Packer
+from gyroformer.report.packing import Packer, step_for
 from gyroformer.report.projection import Drawing, draw_head
 from gyroformer.report.record import RunRecord
 
@@ -78,7 +78,7 @@ def _sentence(notes: list[str]) -> str:
 def explorer_data(
     runs: Sequence[RunRecord], *, node_data: NodeData = (), source: str = "", progress: Progress | None = None
 ) -> str:
-    """Return the block of all runs that can be explored, as base64 text.
+    """Return the block of all runs that can be explored, as text.
 
     Args:
         runs: the runs; beyond ``MOST_PICTURES`` they are left out.
@@ -193,7 +193,7 @@ def _column_block(packer: Packer, column: Column, nodes: Array) -> dict[str, Any
     absent = ~np.isfinite(values)
     filled = np.where(absent, 0, values)
     small = column.whole and float(np.abs(filled).max(initial=0)) < 2**31
-    about["values"] = packer.integers(filled.astype(np.int64)) if small else packer.reals(filled)
+    about["values"] = packer.integers(filled.astype(np.int64)) if small else packer.reals(filled, step=column.step)
     if absent.any():
         about["absent"] = packer.integers(np.flatnonzero(absent), delta=True)
     return about | ({"whole": 1} if column.whole else {})
@@ -208,9 +208,13 @@ def _near_block(
     and its distance is the edge's; another one as its index beyond these, with a distance of its own.
     """
     nodes, count = close.nearest.shape
+    lengths = np.zeros(0) if edges is None else pair_distances(positions, edges)
+    step = step_for(lengths, close.distance)
+    # nearest first: each distance as its difference to the one before, in the steps that edges have too
+    gaps = np.diff(np.round(close.distance / step), axis=1, prepend=0)
     if edges is None:
-        block = {"codes": packer.integers(close.nearest), "distances": packer.reals(close.distance)}
-        return {"near": block | {"count": count}}
+        block = {"codes": packer.integers(close.nearest), "gaps": packer.integers(gaps)}
+        return {"near": block | {"count": count, "step": step}}
     adjacency = simple_adjacency(edges, nodes)
     degree = np.diff(adjacency.indptr).astype(np.int64)
     own = np.repeat(np.arange(nodes), degree)
@@ -219,5 +223,5 @@ def _near_block(
     place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     joined = keys[place] == wanted if len(keys) else np.zeros(wanted.shape, dtype=bool)
     codes = np.where(joined, place - adjacency.indptr[:-1, None], degree[:, None] + close.nearest)
-    near = {"codes": packer.integers(codes), "distances": packer.reals(close.distance[~joined])}
-    return {"lengths": packer.reals(pair_distances(positions, edges)), "near": near | {"count": count}}
+    near = {"codes": packer.integers(codes), "gaps": packer.integers(gaps[~joined])}
+    return {"lengths": packer.reals(lengths, step=step), "near": near | {"count": count, "step": step}}

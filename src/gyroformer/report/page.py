@@ -145,7 +145,8 @@ def _comparison(runs: Sequence[RunRecord]) -> str:
     table = spread_line(runs) + comparison(columns, comparison_rows(runs))
     different = differing_settings(runs)
     if different:
-        table += f"<h3>Settings that differ</h3>{comparison(columns, different)}"
+        shown = f"<summary>Settings that differ ({len(different)})</summary>{comparison(columns, different)}"
+        table += f"<details>{shown}</details>"
     else:
         table += '<p class="note">All settings are the same.</p>'
     return f"<section><h2>Side by side</h2>{table}</section>"

@@ -2,10 +2,10 @@
 import { el, shortNumber } from "./dom.js";
 import { categoryColour, onScale, rgb, spread } from "./colours.js";
 import { cellText } from "./model.js";
-import { Canvas2D } from "./canvas2d.js";
 import { Inspector } from "./inspector.js";
 import { legend } from "./legend.js";
 import { pickedPanel } from "./picked.js";
+import { Raster } from "./raster.js";
 import { searchBox } from "./search.js";
 import { readTheme } from "./theme.js";
 import { View } from "./view.js";
@@ -15,10 +15,17 @@ const ALL_EDGES = 60_000; // edges up to which all are shown at first
 const FEW_NAMES = 150; // nodes up to which names are shown at first
 const FADED = 46, PLAIN_COLOUR = "#5b7fa6"; // alpha of what is not meant, of 255
 
+// the graphics card, if there is one; in software its programs are far slower than ours. #webgl and #canvas choose.
+function bestRenderer() {
+  if (location.hash === "#canvas") return new Raster();
+  const card = WebGL.open();
+  return card && (card.fast || location.hash === "#webgl") ? card : new Raster();
+}
+
 export class Explorer {
   constructor(place, runs) {
     Object.assign(this, { place, runs });
-    this.renderer = WebGL.open() || new Canvas2D();
+    this.renderer = bestRenderer();
     this.theme = readTheme();
     this.active = runs[0];
     this.shown = new Set(runs.slice(0, 2));
@@ -42,10 +49,8 @@ export class Explorer {
   build() {
     this.side = el("aside", { "aria-label": "Details" });
     this.stages = el("div", { class: "views" });
-    const slow = this.renderer.name === "canvas"
-      ? el("p", { class: "note" }, "This browser has no WebGL2: the pictures are drawn more slowly, large graphs with fewer edges.") : null;
     this.place.replaceChildren(
-      this.toolbar(), ...(this.runs.length > 1 ? [this.runChips()] : []), slow ?? "",
+      this.toolbar(), ...(this.runs.length > 1 ? [this.runChips()] : []),
       el("div", { class: "bench" }, this.stages, this.side),
     );
     this.arrange();

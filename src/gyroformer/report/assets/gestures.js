@@ -5,7 +5,7 @@ const STEP = 0.06; // part of the view that an arrow key moves
 
 export function listen(view) {
   const { canvas, explorer } = view, held = new Map();
-  let start = null, walked = 0, pinch = 0;
+  let start = null, walked = 0, pinch = 0, dragging = false;
   const place = (event) => {
     const box = canvas.getBoundingClientRect();
     return [(event.clientX - box.left) * view.ratio, (event.clientY - box.top) * view.ratio];
@@ -17,6 +17,7 @@ export function listen(view) {
     held.set(event.pointerId, place(event));
     start = place(event);
     walked = 0;
+    dragging = false;
     view.turn = null;
     if (explorer.tool !== "move" && held.size === 1) view.outline = [start];
   });
@@ -38,7 +39,8 @@ export function listen(view) {
       view.draw();
     } else if (walked > STILL * view.ratio) {
       view.hover(null, to);
-      view.drag(from, to);
+      view.drag(dragging ? from : start, to);
+      dragging = true;
     }
   });
 

@@ -62,9 +62,10 @@ export class Run {
     this.readNear(about.near, arrays);
   }
 
-  // a code below the number of neighbours is the rank of one, and its distance the edge's length
-  readNear({ count, codes, distances }, arrays) {
-    const { graph } = this, coded = readArray(arrays, codes), own = readArray(arrays, distances);
+  // a code below the number of neighbours is the rank of one, and its distance the edge's length; the distance of
+  // another one is so many steps more than that of the one before
+  readNear({ count, codes, gaps, step }, arrays) {
+    const { graph } = this, coded = readArray(arrays, codes), further = readArray(arrays, gaps);
     this.nearCount = count;
     this.near = new Uint32Array(coded.length);
     this.nearDistance = new Float64Array(coded.length);
@@ -77,7 +78,7 @@ export class Run {
         this.nearDistance[i] = this.lengths[graph.edge[place]];
       } else {
         this.near[i] = coded[i] - degree;
-        this.nearDistance[i] = own[at++];
+        this.nearDistance[i] = (i % count ? this.nearDistance[i - 1] : 0) + further[at++] * step;
       }
     }
   }

@@ -3,6 +3,7 @@ import { rgb } from "./colours.js";
 
 const NAMES_AT_MOST = 40;
 const LINKS_AT_MOST = 400;
+const NEAR_AT_MOST = 6; // nearest nodes without an edge that get a line; the list has them all
 
 export function drawGround(pen, view) {
   const { head, theme, width, height } = view, [cx, cy] = [width / 2, height / 2];
@@ -74,7 +75,7 @@ export function drawSelection(pen, view, focus) {
     pen.stroke();
     pen.setLineDash([]);
   };
-  const apart = focus.nearest.filter((one) => !one.edge);
+  const apart = focus.nearest.filter((one) => !one.edge).slice(0, NEAR_AT_MOST);
   stroke(apart, theme.near, [3 * ratio, 4 * ratio]);
   stroke(focus.neighbours, theme.accent, []);
   for (const { node } of apart) ring(pen, view, node, theme.near, 1.6);

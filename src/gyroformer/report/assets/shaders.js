@@ -44,16 +44,19 @@ void main() {
 
 export const EDGES = {
   vertex: `${COMMON}
-layout(location = 0) in uvec2 a_ends;
-uniform float u_steps;
+uniform highp usampler2D u_edges;
+uniform int u_steps;
 uniform float u_typical;  // length of a usual edge, in units of the map's space
 uniform vec4 u_colour;
 out vec4 v_colour;
 vec2 times(vec2 a, vec2 b) { return vec2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 vec2 over(vec2 a, vec2 b) { return vec2(dot(a, b), a.y * b.x - a.x * b.y) / max(dot(b, b), 1e-20); }
 void main() {
-  vec3 p = node(int(a_ends.x)), q = node(int(a_ends.y));
-  float t = float(gl_VertexID) / u_steps, far;
+  // no instances: software and some cards draw each as a call of its own. Two ends of each step of each edge.
+  int edge = gl_VertexID / (2 * u_steps), corner = gl_VertexID % (2 * u_steps);
+  uvec2 ends = texelFetch(u_edges, ivec2(edge & 1023, edge >> 10), 0).xy;
+  vec3 p = node(int(ends.x)), q = node(int(ends.y));
+  float t = float((corner + 1) / 2) / float(u_steps), far;
   vec3 here;
   if (u_kind == 1) {
     vec2 bar = vec2(p.x, -p.y);

@@ -28,7 +28,7 @@ export class View {
       tabindex: 0, role: "img",
       "aria-label": `${name}, curvature ${head.curvature}, ${head.kind}. Arrow keys move, plus and minus zoom, 0 goes back, Enter selects the node in the middle.`,
     });
-    this.pen = this.canvas.getContext("2d");
+    this.pen = this.canvas.getContext("2d", { willReadFrequently: explorer.renderer.name === "canvas" });
     this.tip = el("div", { class: "tip", hidden: true });
     this.element = el(
       "figure", { class: "view" },
@@ -36,7 +36,7 @@ export class View {
         "header", {},
         el("h3", {}, name),
         el("span", { class: `chip ${head.kind}` }, `k = ${head.curvature}`),
-        el("span", { class: "kind" }, head.kind),
+        explorer.runs.length > 1 ? null : el("span", { class: "kind" }, head.kind),
         el("span", { class: "fill" }),
         button("Zoom in", "+", () => this.zoomBy(1.35)),
         button("Zoom out", "−", () => this.zoomBy(1 / 1.35)),
@@ -55,7 +55,7 @@ export class View {
   resize() {
     const box = this.canvas.getBoundingClientRect();
     if (!box.width) return;
-    this.ratio = Math.min(2, window.devicePixelRatio || 1);
+    this.ratio = this.explorer.renderer.name === "canvas" ? 1 : Math.min(2, window.devicePixelRatio || 1);
     this.width = this.canvas.width = Math.round(box.width * this.ratio);
     this.height = this.canvas.height = Math.round(box.height * this.ratio);
     this.draw();
@@ -128,14 +128,13 @@ export class View {
     this.last = this.moving ? time : 0;
     drawGround(pen, this);
     const all = explorer.edgeMode === "all" ? run.graph.source.length : 0;
-    const { image, top } = explorer.renderer.draw({
+    explorer.renderer.draw({
       run, head: this.head, now: this.now, version: this.version, width: this.width, height: this.height, scale: this.scale,
       style: explorer.styleOf(run), pointSize: this.pointSize, ground: theme.groundRgb, typical: this.typical,
       edges: this.moving ? Math.min(all, Math.round(this.budget)) : all, moving: this.moving,
       steps: this.moving ? MOVING_STEPS : STILL_STEPS, edgeColour: theme.edgeRgb,
       edgeAlpha: Math.max(0.12, Math.min(0.8, 34 / Math.sqrt(all + 1))) * (explorer.focusOf(run) ? 0.45 : 1),
-    });
-    pen.drawImage(image, 0, top, this.width, this.height, 0, 0, this.width, this.height);
+    }, pen);
     const focus = explorer.focusOf(run);
     drawSelection(pen, this, focus);
     const always = focus ? [focus.node] : [];

@@ -30,8 +30,15 @@ export class WebGL {
     });
   }
 
-  // the picture of a head as it lies now, in device pixels; the caller copies it at once
-  draw(scene) {
+  // whether there is a real graphics card behind it
+  get fast() {
+    const about = this.gl.getExtension("WEBGL_debug_renderer_info");
+    const name = this.gl.getParameter(about ? about.UNMASKED_RENDERER_WEBGL : this.gl.RENDERER);
+    return !/swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+  }
+
+  // the picture of a head as it lies now, in device pixels, over what the pen has drawn
+  draw(scene, pen) {
     const { gl, canvas } = this, { width, height } = scene;
     if (canvas.width < width) canvas.width = width;
     if (canvas.height < height) canvas.height = height;
@@ -41,7 +48,7 @@ export class WebGL {
     this.sendNodes(scene);
     if (scene.edges > 0) this.drawEdges(scene);
     this.drawPoints(scene);
-    return { image: canvas, top: canvas.height - height };
+    pen.drawImage(canvas, 0, canvas.height - height, width, height, 0, 0, width, height);
   }
 
   sendNodes({ head, now, version }) {
@@ -52,7 +59,7 @@ export class WebGL {
       kept = { texture: gl.createTexture(), values: new Float32Array(ROW * rows * 4), version: -1 };
       gl.bindTexture(gl.TEXTURE_2D, kept.texture);
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, ROW, rows, 0, gl.RGBA, gl.FLOAT, null);
-      for (const side of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, side, gl.NEAREST);
+      nearestTexel(gl);
       this.heads.set(head, kept);
     }
     gl.bindTexture(gl.TEXTURE_2D, kept.texture);
@@ -100,28 +107,30 @@ export class WebGL {
   drawEdges(scene) {
     const { gl } = this, { graph } = scene.run;
     let kept = this.graphs.get(graph);
+    gl.activeTexture(gl.TEXTURE1);
     if (!kept) {
-      kept = { array: gl.createVertexArray(), buffer: gl.createBuffer() };
+      kept = { array: gl.createVertexArray(), texture: gl.createTexture() };
       this.graphs.set(graph, kept);
-      gl.bindVertexArray(kept.array);
-      gl.bindBuffer(gl.ARRAY_BUFFER, kept.buffer);
-      gl.bufferData(gl.ARRAY_BUFFER, mixedEdges(graph), gl.STATIC_DRAW);
-      gl.enableVertexAttribArray(0);
-      gl.vertexAttribIPointer(0, 2, gl.UNSIGNED_INT, 8, 0);
-      gl.vertexAttribDivisor(0, 1);
+      const rows = Math.ceil(graph.source.length / ROW);
+      gl.bindTexture(gl.TEXTURE_2D, kept.texture);
+      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RG32UI, ROW, rows, 0, gl.RG_INTEGER, gl.UNSIGNED_INT, mixedEdges(graph, ROW * rows));
+      nearestTexel(gl);
     }
+    gl.bindTexture(gl.TEXTURE_2D, kept.texture);
+    gl.activeTexture(gl.TEXTURE0);
     gl.bindVertexArray(kept.array);
     this.use(this.edges, scene);
     const steps = scene.head.kind === "flat" ? 1 : scene.steps;
-    gl.uniform1f(this.edges.at("u_steps"), steps);
+    gl.uniform1i(this.edges.at("u_edges"), 1);
+    gl.uniform1i(this.edges.at("u_steps"), steps);
     gl.uniform1f(this.edges.at("u_typical"), scene.typical);
     gl.uniform4f(this.edges.at("u_colour"), ...scene.edgeColour.map((value) => value / 255), scene.edgeAlpha);
-    gl.drawArraysInstanced(gl.LINE_STRIP, 0, steps + 1, scene.edges);
+    gl.drawArrays(gl.LINES, 0, 2 * steps * scene.edges);
   }
 }
 
 // in an order in which every beginning is a fair sample: a view in motion may draw only some
-function mixedEdges({ source, target }) {
+function mixedEdges({ source, target }, room) {
   const order = Uint32Array.from(source, (_, i) => i);
   let seed = 12345;
   for (let i = order.length - 1; i > 0; i--) {
@@ -129,9 +138,13 @@ function mixedEdges({ source, target }) {
     const j = Math.floor((seed / 4294967296) * (i + 1));
     [order[i], order[j]] = [order[j], order[i]];
   }
-  const ends = new Uint32Array(2 * order.length);
+  const ends = new Uint32Array(2 * room);
   order.forEach((edge, i) => { ends[2 * i] = source[edge]; ends[2 * i + 1] = target[edge]; });
   return ends;
+}
+
+function nearestTexel(gl) {
+  for (const side of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, side, gl.NEAREST);
 }
 
 function attribute(gl, buffer, place, size, type, normal) {
