@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gyroformer.cli.job_flags import RunOptions
-from gyroformer.runs.spread import interval
 from gyroformer.models import MODELS
 from gyroformer.options import Option, options_of
 from gyroformer.options.check import described
@@ -26,6 +25,7 @@ from gyroformer.options.models import NetworkOptions, TokenOptions
 from gyroformer.options.training import TrainOptions
 from gyroformer.paper.rows import collected, read_rows
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
+from gyroformer.runs.spread import interval
 from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.testing.exactness import Cell, read_csv

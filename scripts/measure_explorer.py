@@ -4,7 +4,7 @@
 
 Makes up runs of the given numbers of nodes (a tree that grows at its well-joined nodes, with chords between cousins,
 placed as a hierarchy is, with noise, in a hyperbolic and a spherical head of 8 dimensions), writes their pages, opens
-each in headless Chromium with graphics in software, and drags each head with all edges shown. A frame is one that the
+each in headless Chromium without a graphics card, and drags each head with all edges shown. A frame is one that the
 browser painted: `requestAnimationFrame` callbacks in which the view drew, over the time of the drag. A file of a page
 that was written before (``--keep FOLDER``) is measured again without being made.
 """
@@ -75,7 +75,9 @@ def made_up_run(nodes, per_node):
     chords = (per_node - 1) * nodes
     first = draw.integers(1, nodes, chords)
     # the parent of the parent, or another node of about the same age
-    near = np.where(draw.random(chords) < 0.5, parent[parent[first]], draw.integers(0, nodes, chords) % (first + 1))
+    near = np.where(
+        draw.random(chords) < 0.5, parent[parent[first]], draw.integers(0, nodes, chords) % (first + 1)
+    )
     edges = np.concatenate([np.stack([child, parent[1:]]), np.stack([first, near])], axis=1)
     edges = np.unique(np.sort(edges[:, edges[0] != edges[1]], axis=0), axis=1)
     ids = [f"node-{number}" for number in range(nodes)]
@@ -111,11 +113,13 @@ def write_page(path, nodes, per_node):
     return seconds
 
 
-def measure(path, wrote, seconds):
-    with Chromium() as browser:
-        shown = browser.open(path)
+def measure(path, wrote, seconds, webgl):
+    with Chromium(webgl=webgl) as browser:
+        shown = browser.open(path, fragment="webgl" if webgl else "")
         first = shown.run("explorer.firstPicture") / 1000
-        about = shown.run("({ nodes: explorer.runs[0].graph.size, edges: explorer.runs[0].graph.source.length })")
+        about = shown.run(
+            "({ nodes: explorer.runs[0].graph.size, edges: explorer.runs[0].graph.source.length })"
+        )
         shown.run("explorer.edgeMode = 'all'; explorer.draw()")
         shown.run("document.querySelector('.views').scrollIntoView()")
         shown.frame()
@@ -144,10 +148,13 @@ def version():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--nodes", type=int, nargs="+", default=[1_000, 10_000, 50_000])
     parser.add_argument("--edges-per-node", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4.0, help="of each drag")
+    parser.add_argument("--webgl", action="store_true", help="WebGL2 in software, not our own renderer")
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--keep", type=Path, help="a folder for the pages")
     options = parser.parse_args()
@@ -157,7 +164,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for nodes in options.nodes:
             path = (options.keep or Path(folder)) / f"explorer-{nodes}.html"
-            rows += measure(path, write_page(path, nodes, options.edges_per_node), options.seconds)
+            wrote = write_page(path, nodes, options.edges_per_node)
+            rows += measure(path, wrote, options.seconds, options.webgl)
             print(rows[-2:], file=sys.stderr)
     file = options.csv.open("w", newline="") if options.csv else sys.stdout
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")

@@ -87,13 +87,22 @@ def visible(shown, view=0):
     return int(np.where(points[:, 2] >= 0, apart.min(1), -1).argmax())
 
 
+def choose(shown, which, name):
+    """Choose in the toolbar what nodes are coloured (0) or sized (1) by, if it is offered there."""
+    shown.run(f"""(() => {{ const select = document.querySelectorAll('.toolbar select')[{which}];
+      if (![...select.options].some((option) => option.value === {name!r})) return;
+      select.value = {name!r};
+      select.dispatchEvent(new Event('change')); }})()""")
+
+
 def settle(shown):
     shown.wait_for("explorer.views.every((view) => !view.moving)")
 
 
 def test_every_head_is_drawn_and_nothing_is_asked_for(shown):
     colours = shown.run(
-        "explorer.views.map((v) => new Set(new Uint32Array(v.pen.getImageData(0, 0, v.width, v.height).data.buffer)).size)"
+        "explorer.views.map(({ pen, width, height }) => "
+        "new Set(new Uint32Array(pen.getImageData(0, 0, width, height).data.buffer)).size)"
     )
     assert len(colours) == 3
     assert min(colours) > 20
@@ -120,9 +129,13 @@ def test_positions_are_pythons(shown, three):
 def test_distances_are_pythons(shown, three):
     k = torch.tensor(CURVATURES, dtype=torch.float64).unsqueeze(1)
     points = geometry.expmap0(torch.from_numpy(three.embedding), k=k)
-    far = torch.stack(
-        [geometry.pairwise_dist(points[:, h], points[:, h], k=k[h]) for h in range(3)]
-    ).square().sum(0).sqrt().numpy()
+    far = (
+        torch.stack([geometry.pairwise_dist(points[:, h], points[:, h], k=k[h]) for h in range(3)])
+        .square()
+        .sum(0)
+        .sqrt()
+        .numpy()
+    )
     for node in (0, 7, NODES - 1):
         nearest = shown.run(f"explorer.runs[0].nearest({node})")
         order = [other for other in np.argsort(far[node]) if other != node][: len(nearest)]
@@ -178,8 +191,10 @@ def test_a_click_selects_in_all_heads_and_the_list_is_a_path(shown, three):
     name = three.ids[node]
     assert shown.run("explorer.selected") == name
     assert shown.run("document.querySelector('.inspector .node .name').textContent") == name
-    assert shown.run("explorer.views.every((v) => explorer.focusOf(v.run).node === %d)" % node)
-    rows = shown.run("[...document.querySelectorAll('.nodes tbody tr')].map((row) => [...row.cells].map((c) => c.textContent))")
+    assert shown.run(f"explorer.views.every((view) => explorer.focusOf(view.run).node === {node})")
+    rows = shown.run(
+        "[...document.querySelectorAll('.nodes tbody tr')].map((row) => [...row.cells].map((c) => c.textContent))"
+    )
     nearest = shown.run(f"explorer.runs[0].nearest({node})")
     assert [row[0] for row in rows] == [three.ids[one["node"]] for one in nearest]
     assert [row[2] for row in rows] == ["edge" if one["edge"] else "–" for one in nearest]
@@ -197,9 +212,13 @@ def test_a_click_selects_in_all_heads_and_the_list_is_a_path(shown, three):
 def test_a_double_click_brings_a_node_to_the_middle(shown):
     node = visible(shown)
     shown.click(*place(shown, 0, node), count=2)
-    shown.wait_for(f"Math.hypot(explorer.views[0].now[3 * {node}], explorer.views[0].now[3 * {node} + 1]) < 1e-9")
+    shown.wait_for(
+        f"Math.hypot(explorer.views[0].now[3 * {node}], explorer.views[0].now[3 * {node} + 1]) < 1e-9"
+    )
     for view in range(3):  # in every head
-        shown.wait_for(f"Math.hypot(explorer.views[{view}].now[3 * {node}], explorer.views[{view}].now[3 * {node} + 1]) < 1e-9")
+        shown.wait_for(
+            f"Math.hypot(explorer.views[{view}].now[3 * {node}], explorer.views[{view}].now[3 * {node} + 1]) < 1e-9"
+        )
 
 
 def test_search_completes_and_selects(shown):
@@ -234,7 +253,8 @@ def test_the_keyboard_is_enough(shown):
 @pytest.mark.parametrize("tool", ["box", "lasso"])
 def test_picked_nodes_are_a_table(shown, three, tool):
     shown.run(f"[...document.querySelectorAll('.toolbar button')].find((b) => b.value === '{tool}').click()")
-    shown.run("window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => { saved.push(blob); return make(blob); }")
+    shown.run("window.saved = []; window.make = URL.createObjectURL")
+    shown.run("URL.createObjectURL = (blob) => { saved.push(blob); return make(blob); }")
     x, y = middle(shown, 2)
     corners = [(x - 90, y - 70), (x + 80, y - 70), (x + 80, y + 90), (x - 90, y + 90)]
     if tool == "box":
@@ -265,25 +285,39 @@ def test_picked_nodes_are_a_table(shown, three, tool):
 
 def test_nodes_are_coloured_and_sized_by_every_column(browser, runs, folder):
     run = read_run(runs["labelled"], "labelled")
-    (folder / "more.csv").write_text("node,height,kind\n" + "".join(f"node-{i},{i / 7},{'ab'[i % 2]}\n" for i in range(3, 40)))
+    (folder / "more.csv").write_text(
+        "node,height,kind\n" + "".join(f"node-{i},{i / 7},{'ab'[i % 2]}\n" for i in range(3, 40))
+    )
     path = folder / "labelled.html"
     path.write_text(page([run], node_data=folder / "more.csv"), encoding="utf-8")
     shown = browser.open(path)
     names = shown.run("explorer.runs[0].columns.map((column) => column.name)")
-    assert {"class", "predicted class", "right or wrong", "degree", "height", "kind", "distance from the centre"} <= set(names)
+    assert {
+        "class",
+        "predicted class",
+        "right or wrong",
+        "degree",
+        "height",
+        "kind",
+        "distance from the centre",
+    } <= set(names)
     for name in names:
-        counted = shown.run(f"""(() => {{ const [colour, size] = document.querySelectorAll('.toolbar select');
-          colour.value = {name!r}; colour.dispatchEvent(new Event('change'));
-          if ([...size.options].some((o) => o.value === {name!r})) {{ size.value = {name!r}; size.dispatchEvent(new Event('change')); }}
-          const {{ colours }} = explorer.styleOf(explorer.runs[0]);
-          return new Set(Array.from({{ length: {NODES} }}, (_, i) => colours.slice(4 * i, 4 * i + 3).join())).size; }})()""")
-        assert counted > 1, name
+        choose(shown, 0, name)
+        choose(shown, 1, name)  # numbers only
+        colours = np.array(shown.run("Array.from(explorer.styleOf(explorer.runs[0]).colours)")).reshape(-1, 4)
+        assert len(np.unique(colours[:, :3], axis=0)) > 1, name
         assert shown.run("document.querySelector('.legend h3').textContent") == name
-    shown.run("document.querySelectorAll('.toolbar select')[0].value = 'class'; document.querySelectorAll('.toolbar select')[0].dispatchEvent(new Event('change'))")
+    assert shown.run("new Set(explorer.styleOf(explorer.runs[0]).sizes).size") > 5
+    choose(shown, 0, "class")
     shown.run("document.querySelector('.legend .entries button').click()")
-    faded = shown.run("explorer.styleOf(explorer.runs[0]).colours.filter((_, i) => i % 4 === 3 && _ < 100).length")
+    faded = shown.run(
+        "explorer.styleOf(explorer.runs[0]).colours.filter((_, i) => i % 4 === 3 && _ < 100).length"
+    )
     assert faded == int((run.graph.labels != 0).sum())
-    assert "P" in shown.run("(explorer.select(explorer.runs[0], 3), [...document.querySelectorAll('.nodes th')].map((one) => one.textContent))")
+    assert "P" in shown.run(
+        "(explorer.select(explorer.runs[0], 3), "
+        "[...document.querySelectorAll('.nodes th')].map((one) => one.textContent))"
+    )
     assert shown.complaints() == []
 
 
@@ -295,7 +329,9 @@ def test_a_link_run_says_how_likely_an_edge_is(browser, runs, folder):
     one = shown.run("explorer.runs[0].nearest(4)")[0]
     decoder = run.results["decoder"]
     want = 1 / (1 + math.exp((one["distance"] ** 2 - decoder["radius"]) / decoder["temperature"]))
-    assert shown.run(f"explorer.runs[0].edgeProbability({one['distance']!r})") == pytest.approx(want, abs=1e-9)
+    assert shown.run(f"explorer.runs[0].edgeProbability({one['distance']!r})") == pytest.approx(
+        want, abs=1e-9
+    )
     assert shown.complaints() == []
 
 
@@ -343,7 +379,9 @@ def test_names_from_outside_are_text_and_nothing_else(browser, runs, folder):
 
 def test_a_script_that_got_in_would_not_run(browser, written, folder):
     path = folder / "changed.html"
-    text = written.read_text(encoding="utf-8").replace("<main>", "<main><script>window.hacked = 1</script>", 1)
+    text = written.read_text(encoding="utf-8").replace(
+        "<main>", "<main><script>window.hacked = 1</script>", 1
+    )
     path.write_text(text, encoding="utf-8")
     shown = browser.open(path)
     assert shown.run("window.hacked") is None
@@ -354,7 +392,9 @@ def test_a_script_that_got_in_would_not_run(browser, written, folder):
 def test_a_narrow_screen_shows_everything(browser, written, dark):
     shown = browser.open(written, width=400, height=900, dark=dark)
     assert shown.run("document.documentElement.scrollWidth") <= 400
-    assert shown.run("getComputedStyle(document.body).backgroundColor") == ("rgb(16, 21, 27)" if dark else "rgb(245, 246, 248)")
+    assert shown.run("getComputedStyle(document.body).backgroundColor") == (
+        "rgb(16, 21, 27)" if dark else "rgb(245, 246, 248)"
+    )
     assert shown.run("explorer.views[0].canvas.clientWidth") > 320
     assert shown.complaints() == []
 
@@ -405,7 +445,9 @@ def test_a_notebook_shows_it_in_a_frame(browser, three, folder):
     from gyroformer.estimators.notebook import Explorer
 
     path = folder / "notebook.html"
-    path.write_text(f"<!DOCTYPE html><body>{Explorer(page([three]), 700)._repr_html_()}</body>", encoding="utf-8")
+    path.write_text(
+        f"<!DOCTYPE html><body>{Explorer(page([three]), 700)._repr_html_()}</body>", encoding="utf-8"
+    )
     shown = browser.open(path, wait=False)
     shown.wait_for("document.querySelector('iframe')")
     shown.frame()

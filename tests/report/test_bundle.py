@@ -25,20 +25,34 @@ def test_every_file_is_inside_once_and_after_what_it_needs():
 def test_scripts_are_small_and_never_read_markup(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) < 330
-    for danger in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "</script"):
+    for danger in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "</script",
+    ):
         assert danger not in text
-    names = [name for names in re.findall(r"^import \{([^}]*)\}", text, flags=re.M) for name in names.split(",")]
+    names = [
+        name for names in re.findall(r"^import \{([^}]*)\}", text, flags=re.M) for name in names.split(",")
+    ]
     body = re.sub(r"^import .*$", "", text, flags=re.M)
     assert [name.strip() for name in names if not re.search(rf"\b{name.strip()}\b", body)] == []
 
 
 def test_what_is_taken_is_offered():
     offered = {
-        path.name: set(re.findall(r"^export (?:async )?(?:function|class|const) (\w+)", path.read_text(), flags=re.M))
+        path.name: set(
+            re.findall(r"^export (?:async )?(?:function|class|const) (\w+)", path.read_text(), flags=re.M)
+        )
         for path in SCRIPTS
     }
     for path in SCRIPTS:
-        for names, source in re.findall(r'^import \{([^}]*)\} from "\./([\w-]+\.js)"', path.read_text(), flags=re.M):
+        for names, source in re.findall(
+            r'^import \{([^}]*)\} from "\./([\w-]+\.js)"', path.read_text(), flags=re.M
+        ):
             assert {name.strip() for name in names.split(",")} <= offered[source], path.name
 
 

@@ -97,7 +97,15 @@ def test_nodes_are_coloured_by_what_counts(curved, labelled):
     bare = dc.replace(labelled, graph=dc.replace(labelled.graph, labels=None))
     assert unpack(explorer_data([bare]))[0]["runs"][0]["colour"] == "predicted class"
     names = [column["name"] for column in about["runs"][1]["columns"]]
-    wanted = ["class", "predicted class", "probability", "right or wrong", "part", "degree", "average precision"]
+    wanted = [
+        "class",
+        "predicted class",
+        "probability",
+        "right or wrong",
+        "part",
+        "degree",
+        "average precision",
+    ]
     assert names == wanted
 
 

@@ -9,7 +9,14 @@ import torch
 from sklearn.metrics import classification_report, confusion_matrix
 
 from gyroformer.report import structure
-from gyroformer.report.classes import Judged, calibration, calibration_chart, confusion, confusion_table, judged
+from gyroformer.report.classes import (
+    Judged,
+    calibration,
+    calibration_chart,
+    confusion,
+    confusion_table,
+    judged,
+)
 from gyroformer.report.links import missing_edges, missing_table, roc, roc_chart
 from gyroformer.report.record import RunGraph, read_run
 from gyroformer.report.structure import curvature_chart, distance_chart, own_curvature, steps_from

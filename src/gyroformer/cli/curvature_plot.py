@@ -24,6 +24,8 @@ def write_plot(path: Path, graph: str, found: "GraphCurvature") -> None:
     chart = figure(curvature_chart(found), "Histogram", said)
     header = header_markup("sectional curvature", graph, f"The graph is {found.reading}.")
     try:
-        write_durably(path, shell(f"Sectional curvature of {graph}", header, f"<section>{chart}</section>").encode())
+        write_durably(
+            path, shell(f"Sectional curvature of {graph}", header, f"<section>{chart}</section>").encode()
+        )
     except OSError as problem:
         raise UsageError(f"--plot {path}: cannot be written ({problem.strerror})") from problem

@@ -21,7 +21,9 @@ def report(
     ] = None,
     node_data: Annotated[
         Path | None,
-        typer.Option(help="A table of more columns for the nodes (id first) to colour and size by, and to search."),
+        typer.Option(
+            help="A table of more columns for the nodes (id first) to colour and size by, and to search."
+        ),
     ] = None,
     format: Annotated[
         Format,

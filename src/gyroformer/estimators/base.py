@@ -255,7 +255,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         with tempfile.TemporaryDirectory() as folder:
             run = Path(folder) / self._plan.job.model.name
             self.save(run)
-            return Explorer(page(read_runs([run]), node_data=None if node_data is None else Path(node_data)), height)
+            return Explorer(
+                page(read_runs([run]), node_data=None if node_data is None else Path(node_data)), height
+            )
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

@@ -74,7 +74,9 @@ def confusion_table(found: Judged) -> str:
     scores = "".join(f'<th scope="col" class="score">{name}</th>' for name in ("precision", "recall", "F1"))
     rows = []
     for label, name in enumerate(found.names):
-        cells = "".join(_cell(matrix[label, other], true[label], label == other) for other in range(len(given)))
+        cells = "".join(
+            _cell(matrix[label, other], true[label], label == other) for other in range(len(given))
+        )
         precision, recall = _percent(right[label], given[label]), _percent(right[label], true[label])
         f1 = _percent(2 * right[label], given[label] + true[label])
         shown = "".join(f'<td class="score">{value}</td>' for value in (precision, recall, f1))

@@ -73,9 +73,7 @@ def closeness(
     return Closeness(nearest.numpy(), far, None if graph is None else precision.numpy())
 
 
-def _nearest(
-    positions: Positions, candidates: Tensor, quick: Tensor, count: int
-) -> tuple[Tensor, Array]:
+def _nearest(positions: Positions, candidates: Tensor, quick: Tensor, count: int) -> tuple[Tensor, Array]:
     """Return the ``count`` nearest nodes and their distances, from candidates and their quick squared distances."""
     nodes, looked = candidates.shape
     # sorted by number first: equals stay in their own order

@@ -193,7 +193,9 @@ def _column_block(packer: Packer, column: Column, nodes: Array) -> dict[str, Any
     absent = ~np.isfinite(values)
     filled = np.where(absent, 0, values)
     small = column.whole and float(np.abs(filled).max(initial=0)) < 2**31
-    about["values"] = packer.integers(filled.astype(np.int64)) if small else packer.reals(filled, step=column.step)
+    about["values"] = (
+        packer.integers(filled.astype(np.int64)) if small else packer.reals(filled, step=column.step)
+    )
     if absent.any():
         about["absent"] = packer.integers(np.flatnonzero(absent), delta=True)
     return about | ({"whole": 1} if column.whole else {})

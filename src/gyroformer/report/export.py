@@ -26,7 +26,7 @@ FORMATS = ("png", "svg", "gexf", "tsv")
 #: columns of a table whose categories get colours of their own in a still
 MOST_COLOURS = 20
 #: characters that XML 1.0 does not allow, as its other control characters
-_FORBIDDEN = {number: "\ufffd" for number in (*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)}
+_FORBIDDEN = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
 
 
 def export_run(run: RunRecord, target: Path, kind: str, *, node_data: Path | None = None) -> list[Path]:
@@ -164,13 +164,16 @@ def gexf(run: RunRecord, columns: Sequence[Column]) -> str:
     edges = [
         f'<edge id="{number}" source="{u}" target="{v}"><attvalues><attvalue for="length" value="{far:.9g}"/>'
         "</attvalues></edge>"
-        for number, (u, v, far) in enumerate(zip(*pairs.tolist(), pair_distances(run.positions, pairs), strict=True))
+        for number, (u, v, far) in enumerate(
+            zip(*pairs.tolist(), pair_distances(run.positions, pairs), strict=True)
+        )
     ]
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<gexf xmlns="http://gexf.net/1.3" xmlns:viz="http://gexf.net/1.3/viz" version="1.3">\n'
         f'<graph defaultedgetype="undirected"><attributes class="node">{names}</attributes>'
-        '<attributes class="edge"><attribute id="length" title="distance in the embedding" type="double"/></attributes>\n'
+        '<attributes class="edge">'
+        '<attribute id="length" title="distance in the embedding" type="double"/></attributes>\n'
         f"<nodes>{''.join(nodes)}</nodes>\n<edges>{''.join(edges)}</edges></graph>\n</gexf>\n"
     )
 
@@ -190,12 +193,17 @@ def _projector(run: RunRecord, columns: Sequence[Column], target: Path) -> dict[
     plain = [["id", *(column.name for column in columns)]]
     plain += [[name, *(_cell(column, node) for column in columns)] for node, name in enumerate(run.ids)]
     return {
-        stem.with_name(f"{stem.name}.vectors.tsv"): _tsv([[f"{value:.9g}" for value in row] for row in vectors]),
+        stem.with_name(f"{stem.name}.vectors.tsv"): _tsv(
+            [[f"{value:.9g}" for value in row] for row in vectors]
+        ),
         stem.with_name(f"{stem.name}.metadata.tsv"): _tsv(plain),
     }
 
 
 def _tsv(rows: list[list[str]]) -> bytes:
     # the projector knows no quotes: what would end a cell or a line becomes a blank
-    lines = ["\t".join(" ".join(cell.split()) if set(cell) & set("\t\r\n") else cell for cell in row) for row in rows]
+    lines = [
+        "\t".join(" ".join(cell.split()) if set(cell) & set("\t\r\n") else cell for cell in row)
+        for row in rows
+    ]
     return ("\n".join(lines) + "\n").encode()

@@ -9,8 +9,7 @@ import torch
 from gyroformer.data.link_split import LinkSplit
 from gyroformer.graphs.adjacency import simple_adjacency
 from gyroformer.ops.nearest import nearest_pairs
-from gyroformer.report.curves import Spec
-from gyroformer.report.curves import thinned
+from gyroformer.report.curves import Spec, thinned
 from gyroformer.report.markup import text
 from gyroformer.report.record import RunRecord
 from gyroformer.tasks.decoders import LinkDecoder

@@ -27,8 +27,7 @@ def figure(spec: Mapping[str, Any], title: str, below: str = "") -> str:
 def comparison(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
     """Return a table with a column for each run (name, class of its colour) and a row for each thing compared."""
     head = "".join(
-        f'<th scope="col"><i class="dot {colour}"></i>{text(name)}</th>'
-        for name, colour in columns
+        f'<th scope="col"><i class="dot {colour}"></i>{text(name)}</th>' for name, colour in columns
     )
     body = "".join(
         f'<tr><th scope="row">{text(name)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'

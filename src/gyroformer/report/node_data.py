@@ -19,7 +19,9 @@ def read_node_data(path: Path) -> list[tuple[str, dict[str, str]]]:
     for chunk in table_chunks(path):
         for row, name in enumerate(chunk.ids):
             if name in seen:
-                raise DataError(f"{chunk.location(row)}: the node {name!r} comes twice: keep one row for each")
+                raise DataError(
+                    f"{chunk.location(row)}: the node {name!r} comes twice: keep one row for each"
+                )
             seen.add(name)
         for column in chunk.columns:
             texts = [_text(value) for value in column.values]

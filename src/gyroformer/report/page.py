@@ -174,9 +174,11 @@ def _explorer(runs: Sequence[RunRecord]) -> str:
 
 def _training(runs: Sequence[RunRecord]) -> str:
     chart = training_chart(runs)
-    said = "A ring marks the epoch whose state was kept." if any(
-        "ring" in one for panel in chart["panels"] for one in panel["series"]
-    ) else ""
+    said = (
+        "A ring marks the epoch whose state was kept."
+        if any("ring" in one for panel in chart["panels"] for one in panel["series"])
+        else ""
+    )
     if not chart["labels"]:
         said = f"The models have no curvatures: their spaces are flat. {said}"
     if is_thinned(runs):
@@ -189,7 +191,9 @@ def _details(run: RunRecord, index: int, runs: Sequence[RunRecord]) -> str:
     parts = []
     if not alone:
         words = f'<div class="story">{story(run, runs)}</div>'
-        parts.append(f'<h2><i class="dot {run_colour(index)}"></i>{text(run.name)}</h2>{words}{headline(run)}')
+        parts.append(
+            f'<h2><i class="dot {run_colour(index)}"></i>{text(run.name)}</h2>{words}{headline(run)}'
+        )
     if index < MOST_PICTURES:
         parts += [_structure(run), _classes(run), _links(run)]
     settings = nested_table(run.job) + nested_table({f"arguments of {run.results.get('model')}": run.model})
@@ -231,7 +235,7 @@ def _classes(run: RunRecord) -> str:
     )
     chart = figure(calibration_chart(found), "Can the probabilities be trusted?", said)
     matrix = (
-        f'<figure><h3>True classes (rows) against predicted ones</h3>{confusion_table(found)}'
+        f"<figure><h3>True classes (rows) against predicted ones</h3>{confusion_table(found)}"
         f"<figcaption>On {text(found.what)}: {number(len(found.truth))}. Scores in percent.</figcaption></figure>"
     )
     return f'<h2>Classes</h2><div class="grid">{matrix}{chart}</div>'

@@ -110,7 +110,11 @@ def _curvatures(run: RunRecord) -> str:
 def _effort(run: RunRecord) -> str:
     results = run.results
     epochs, best = results.get("epochs", 0), results.get("best_epoch")
-    kept = f" The state after epoch {number(best)}, the best on validation, was kept." if best not in (None, epochs) else ""
+    kept = (
+        f" The state after epoch {number(best)}, the best on validation, was kept."
+        if best not in (None, epochs)
+        else ""
+    )
     where = run.manifest.get("threads")
     threads = f" on {number(where)} threads" if isinstance(where, int) and where > 1 else ""
     seconds = results.get("seconds") or 0.0

@@ -6,10 +6,9 @@ import numpy as np
 import torch
 
 from gyroformer.errors import DataError
-from gyroformer.graphs.adjacency import simple_adjacency
+from gyroformer.graphs.adjacency import ranked_components, simple_adjacency
 from gyroformer.graphs.analysis.curvature import GraphCurvature, graph_curvature
 from gyroformer.graphs.analysis.distance_sums import search_cost
-from gyroformer.graphs.adjacency import ranked_components
 from gyroformer.report.curves import Spec
 from gyroformer.report.names import signed
 from gyroformer.report.record import RunRecord
@@ -65,8 +64,24 @@ def _by_steps(steps: Array, far: Array) -> Spec | None:
     rows = np.array([np.quantile(far[steps == hop], QUANTILES) for hop in hops]).round(6).T.tolist()
     x = [int(hop) for hop in hops]
     series = [
-        {"name": "middle 80 %", "x": x, "y": rows[2], "low": rows[0], "high": rows[4], "line": False, "shade": 0.16},
-        {"name": "middle half", "x": x, "y": rows[2], "low": rows[1], "high": rows[3], "line": False, "shade": 0.3},
+        {
+            "name": "middle 80 %",
+            "x": x,
+            "y": rows[2],
+            "low": rows[0],
+            "high": rows[4],
+            "line": False,
+            "shade": 0.16,
+        },
+        {
+            "name": "middle half",
+            "x": x,
+            "y": rows[2],
+            "low": rows[1],
+            "high": rows[3],
+            "line": False,
+            "shade": 0.3,
+        },
         {"name": "median", "x": x, "y": rows[2], "dots": True},
     ]
     return {

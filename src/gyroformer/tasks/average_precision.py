@@ -79,7 +79,7 @@ def _check(distances: Tensor, rows: Tensor, num_nodes: int) -> None:
 
 
 def average_precision(distances: Tensor, rows: Tensor, neighbours: Neighbours) -> Tensor:
-    """Return AP of each of the nodes ``rows``, all with neighbours, from their distances ``(R, N)``; float64 ``(R,)``."""
+    """Return AP, float64 ``(R,)``, of nodes that all have neighbours, from their distances ``(R, N)``."""
     degree = neighbours.degree[rows]
     most = int(degree.max())
     order = torch.arange(most, device=rows.device)
