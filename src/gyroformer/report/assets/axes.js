@@ -39,7 +39,7 @@ export function yAxis(scale, left, right, title, top) {
   const parts = scale.ticks.map((value) => svg("g", {},
     svg("line", { class: "grid", x1: left, x2: right, y1: scale.at(value), y2: scale.at(value) }),
     svg("text", { class: "tick", x: left - 7, y: scale.at(value), dy: "0.32em", "text-anchor": "end" }, shortNumber(+value.toPrecision(10)))));
-  return svg("g", {}, ...parts, svg("text", { class: "axis", x: 0, y: top - 8 }, title));
+  return svg("g", {}, ...parts, svg("text", { class: "axis", x: 0, y: top - 13 }, title));
 }
 
 export function xAxis(scale, bottom, title, right) {

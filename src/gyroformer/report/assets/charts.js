@@ -2,7 +2,7 @@
 import { el, svg, shortNumber } from "./dom.js";
 import { scaleOf, xAxis, yAxis } from "./axes.js";
 
-const LEFT = 58, RIGHT = 14, TOP = 26, BOTTOM = 42, GAP = 34;
+const LEFT = 58, RIGHT = 14, TOP = 30, BOTTOM = 42, GAP = 38;
 const DASHES = ["", "7 4", "2 3", "9 3 2 3", "12 4", "12 3 2 3 2 3"];
 
 export function drawCharts() {

@@ -7,7 +7,8 @@ const NEAR_AT_MOST = 6; // nearest nodes without an edge that get a line; the li
 
 export function drawGround(pen, view) {
   const { head, theme, width, height } = view, [cx, cy] = [width / 2, height / 2];
-  pen.clearRect(0, 0, width, height);
+  pen.fillStyle = theme.ground;
+  pen.fillRect(0, 0, width, height);
   if (head.kind !== "flat") {
     pen.beginPath();
     pen.arc(cx, cy, view.scale, 0, 7);

@@ -81,7 +81,7 @@ export class Raster {
     const stride = source.length / edges;
     for (let i = 0; i < edges; i++) {
       const e = Math.floor(i * stride), a = 3 * source[e], b = 3 * target[e];
-      pen.alpha = Math.max(3, Math.round(scene.edgeAlpha * fade[e]));
+      pen.alpha = Math.max(1, Math.round(scene.edgeAlpha * fade[e]));
       arc(pen, now[a], now[a + 1], now[a + 2], now[b], now[b + 1], now[b + 2], 4);
     }
   }

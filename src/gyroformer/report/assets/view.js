@@ -133,7 +133,7 @@ export class View {
       style: explorer.styleOf(run), pointSize: this.pointSize, ground: theme.groundRgb, typical: this.typical,
       edges: this.moving ? Math.min(all, Math.round(this.budget)) : all, moving: this.moving,
       steps: this.moving ? MOVING_STEPS : STILL_STEPS, edgeColour: theme.edgeRgb,
-      edgeAlpha: Math.max(0.12, Math.min(0.8, 34 / Math.sqrt(all + 1))) * (explorer.focusOf(run) ? 0.45 : 1),
+      edgeAlpha: edgeAlpha(all) * (explorer.focusOf(run) ? 0.45 : 1),
     }, pen);
     const focus = explorer.focusOf(run);
     drawSelection(pen, this, focus);
@@ -183,15 +183,13 @@ export class View {
   }
 
   save() {
-    const copy = document.createElement("canvas");
-    copy.width = this.width;
-    copy.height = this.height;
-    const pen = copy.getContext("2d");
-    pen.fillStyle = this.theme.ground;
-    pen.fillRect(0, 0, copy.width, copy.height);
-    pen.drawImage(this.canvas, 0, 0);
-    copy.toBlob((blob) => download(`${this.run.name}-head-${this.index + 1}.png`.replace(/[^\w.-]+/g, "-"), blob));
+    this.canvas.toBlob((blob) => download(`${this.run.name}-head-${this.index + 1}.png`.replace(/[^\w.-]+/g, "-"), blob));
   }
+}
+
+// the more edges, the fainter each
+function edgeAlpha(count) {
+  return Math.max(0.02, Math.min(0.8, 34 / Math.sqrt(count + 1), 6000 / (count + 1)));
 }
 
 function encloses(line, x, y) {
