@@ -24,8 +24,8 @@ LAYERS = [
         "tokens",
         "testing",
     ),
-    *("models", "data", "tasks", "recipes", "settings", "runs", "train", "bench", "report", "jobs", "paper"),
-    *("estimators", "demo", "cli"),
+    *("models", "data", "tasks", "recipes", "settings", "runs", "train", "bench", "report", "jobs"),
+    *("search", "paper", "estimators", "demo", "cli"),
 ]
 ENTRY_POINTS = {"__init__.py", "__main__.py"}  # the package's own doors may name anything
 

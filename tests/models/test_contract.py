@@ -21,6 +21,7 @@ VARIANTS = {
     # curved where the default is flat; few identifiers, for the graphs are small
     "fpst": ("fpst", {"identifiers": 4, "curvature": [-0.5, 0.4]}),
     "tokengt": ("tokengt", {"identifiers": 4}),
+    "points curved": ("points", {"curvature": [-0.5, 0.4]}),
     "hgcn in the ball": ("hgcn", {"manifold": "poincare", "attention": True}),
     "hgcn at the centre": ("hgcn", {"aggregation": "centre", "attention": True}),
     "hgnn learned": ("hgnn", {"learn_curvature": True}),
@@ -37,8 +38,9 @@ VARIANTS = {
 NOTHING_ELSE = {"fpst": {"identifiers": 0}, "tokengt": {"identifiers": 0}}
 #: models whose space has no curvature to speak of: ``curvatures`` is empty
 FLAT = {"mlp", "gcn", "gat", "sage", "sgc"}
-#: models without an activation
-LINEAR = {"sgc"}
+#: models without an activation, and without layers
+LINEAR = {"sgc", "points", "points curved"}
+WITHOUT_LAYERS = {"points", "points curved"}
 CLASSES = 4
 
 pytestmark = pytest.mark.parametrize("name", VARIANTS)
@@ -47,6 +49,8 @@ pytestmark = pytest.mark.parametrize("name", VARIANTS)
 def model_of(name, in_features=3, **options):
     torch.manual_seed(0)
     model, own = VARIANTS[name]
+    if name in WITHOUT_LAYERS:
+        options.pop("layers", None)
     return get_model(model).make(in_features, **own | options)
 
 
@@ -285,16 +289,17 @@ def test_a_model_without_values_has_the_shapes(name):
 
 def test_unknown_options_and_values_are_named(name):
     with pytest.raises(
-        UsageError, match=f"{VARIANTS[name][0]}' has no option 'layer'; did you mean 'layers'"
+        UsageError, match=f"{VARIANTS[name][0]}' has no option 'dropuot'; did you mean 'dropout'"
     ):
-        get_model(VARIANTS[name][0]).make(3, layer=2)
+        get_model(VARIANTS[name][0]).make(3, dropuot=0.2)
     if name not in LINEAR:
         with pytest.raises(UsageError, match=r"activation must be one of .* did you mean 'relu'"):
             model_of(name, activation="rulu")
     with pytest.raises(UsageError, match="classes must be a whole number of at least 2"):
         model_of(name, classes=1)
-    with pytest.raises(UsageError, match="layers must be a whole number of at least 1"):
-        model_of(name, layers=0)
+    if name not in WITHOUT_LAYERS:
+        with pytest.raises(UsageError, match="layers must be a whole number of at least 1"):
+            model_of(name, layers=0)
     with pytest.raises(UsageError, match="num_nodes"):
         get_model(VARIANTS[name][0]).make(0, **NOTHING_ELSE.get(name, {}))
 

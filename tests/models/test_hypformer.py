@@ -6,10 +6,11 @@ import torch
 import torch.nn.functional as F
 from graph_model_checks import dense_adjacency, small_graph
 from hyperbolic_oracle import hyperbolic_dist
+from torch import nn
 
 from gyroformer.errors import UsageError
 from gyroformer.models import get_model
-from gyroformer.models.hypformer import Hypformer
+from gyroformer.models.hypformer import Hypformer, Refinement
 
 
 def test_it_is_known_by_its_name():
@@ -32,8 +33,13 @@ def centroid(x, weight, k):
     return total[..., 1:] / (-k * square).sqrt()
 
 
+def normed(norm, s):
+    """A layer norm by its weights; nothing for the end of a model without classes."""
+    return F.layer_norm(s, s.shape[-1:], norm.weight, norm.bias) if isinstance(norm, nn.LayerNorm) else s
+
+
 def refined(part, s):
-    return F.relu(F.layer_norm(s, s.shape[-1:], part.norm.weight, part.norm.bias)) if part.norm else s
+    return F.relu(normed(part.norm, s)) if isinstance(part, Refinement) else s
 
 
 def attended(layer, s, k):
@@ -56,7 +62,7 @@ def test_it_is_what_the_documentation_writes(classes):
     for block, k in zip(model.blocks, (first, last), strict=True):
         s = s if k == first else s * (first / k) ** 0.5
         both = torch.stack((on(s, k), on(attended(block.attention, s, k), k)), 1)
-        s = refined(block.refine, centroid(both, torch.ones(1, 2).double(), k).squeeze(1))
+        s = normed(block.norm, centroid(both, torch.ones(1, 2).double(), k).squeeze(1))
     for linear, refine in zip(model.graph_maps, model.graph_refine, strict=True):
         g = refined(refine, centroid(on(linear.linear(on(g, first)), first), dense_adjacency(data), first))
     both = torch.stack((on(s, last), on(g * (first / last) ** 0.5, last)), 1)

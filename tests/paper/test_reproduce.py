@@ -1,6 +1,7 @@
 """The paper's tables by command: rows keyed by all that decides them, resumed, collected beside the printed numbers."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,14 @@ from typer.testing import CliRunner
 from gyroformer.cli.app import app
 from gyroformer.errors import CorruptFileError
 from gyroformer.models import MODELS
+from gyroformer.options import option
+from gyroformer.options.training import TrainOptions
 from gyroformer.paper import rows as rows_module
-from gyroformer.paper import tables
-from gyroformer.paper.rows import collected, key_of, read_rows, settings_sha256, write_rows
+from gyroformer.paper import summary, tables
+from gyroformer.paper.rows import key_of, read_rows, settings_sha256, write_rows
 from gyroformer.paper.run import run_cells, run_folder
-from gyroformer.paper.tables import TABLES, Cell, Table, printed
+from gyroformer.paper.summary import collected, differences
+from gyroformer.paper.tables import TABLES, Column, Table, Variant, best_published, printed
 
 
 @pytest.fixture
@@ -27,15 +31,22 @@ def small(tmp_path, monkeypatch):
         return made(task, **values, training={"epochs": 3})
 
     monkeypatch.setattr(tables, "make_job", short)
-    monkeypatch.setattr(rows_module, "printed", lambda *cell: (50.0, 1.0))
-    return Table("small", "embed", "map", (path,), splits={}, seeds=(2, 1))
+    monkeypatch.setattr(summary, "printed", lambda *cell: (50.0, 1.0))
+    rows = tuple(Variant(name, name) for name in ("fpst", "gcn"))
+    return Table("small", "embed", (Column(path),), rows, seeds=(2, 1), title="a small table")
+
+
+def job_of(table, model, seed=0):
+    return table.cells(models=[model])[0].job(seed)
 
 
 def test_the_printed_numbers_are_all_there():
-    for table in TABLES.values():
-        for dataset in table.datasets:
-            found = [printed(table.name, dataset, model) for model in MODELS]
+    for name in ("table1", "table2"):
+        for column in TABLES[name].columns:
+            found = [printed(name, column.dataset, model) for model in MODELS]
             assert sum(cell is not None for cell in found) == 12
+    assert best_published("cora")[0] == 86.9
+    assert best_published("texas") is None
     assert printed("table1", "web-edu", "fpst") == (99.0, 0.08)
     assert printed("table2", "cora", "tokengt") == (81.42, 0.79)
     assert printed("table1", "web-edu", "gil") is None
@@ -44,10 +55,28 @@ def test_the_printed_numbers_are_all_there():
 def test_a_table_has_one_split_for_all_models():
     table = TABLES["table2"]
     for dataset in table.datasets:
-        assert len({table.job(dataset, model).objective.split for model in MODELS}) == 1
-    assert len(TABLES["table1"].cells()) == 4 * len(MODELS)
-    seeds = {cell.model: cell.seeds for cell in TABLES["table1"].cells(["web-edu"])}
+        assert len({cell.job().objective.split for cell in table.cells([dataset])}) == 1
+    assert table.datasets.count("airport (legacy)") == 1
+    assert "points" not in table.models
+    assert len(TABLES["table1"].cells()) == 4 * (len(MODELS) + 1)
+    seeds = {cell.variant.name: cell.seeds for cell in TABLES["table1"].cells(["web-edu"])}
     assert (seeds["fpst"], seeds["tokengt"], seeds["gcn"]) == (5, 5, 3)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_cell_is_a_job_of_its_own(name):
+    # a recipe may hold what an ablation takes away: then the two are one run
+    cells = [cell for cell in TABLES[name].cells(seeds=1) if (name, cell.task) != ("ablations", "classify")]
+    keys = [key_of(cell.job()) for cell in cells]
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_usual_run_of_the_ablations_is_that_of_the_first_table():
+    usual = TABLES["ablations"].cells(["web-edu"], ["curvature learned at 0.05"])[0]
+    assert key_of(usual.job()) == key_of(TABLES["table1"].cells(["web-edu"], ["fpst"])[0].job())
+    swapped = TABLES["ablations"].cells(["cora"], ["MLP with the features of FPS-T"])[0].job()
+    fpst = TABLES["table2"].cells(["cora"], ["fpst"])[0].job()
+    assert (swapped.model.name, swapped.features) == ("mlp", fpst.features)
 
 
 def test_runs_are_done_once_and_rows_are_kept(small, tmp_path):
@@ -75,7 +104,8 @@ def test_runs_are_done_once_and_rows_are_kept(small, tmp_path):
 
 
 def test_a_run_that_fails_is_said_and_the_others_go_on(small, tmp_path):
-    missing = Table("small", "embed", "map", (*small.datasets, str(tmp_path / "absent.csv")), {}, (1, 1))
+    absent = Column(str(tmp_path / "absent.csv"))
+    missing = Table("small", "embed", (*small.columns, absent), small.variants, (1, 1), "one is missing")
     failed = run_cells(missing.cells(models=["gcn"]), file=tmp_path / "rows.csv", folder=tmp_path / "runs")
     assert len(failed) == 1
     assert "absent.csv" in failed[0]
@@ -83,13 +113,13 @@ def test_a_run_that_fails_is_said_and_the_others_go_on(small, tmp_path):
 
 
 def test_whatever_decides_a_run_is_in_its_key(small, monkeypatch):
-    job = small.job(small.datasets[0], "fpst")
+    job = job_of(small, "fpst")
     changed = [
         job.but(seed=1),
         job.but(dtype="float64"),
         job.but(training=job.training.but(lr=0.5)),
         job.but(objective=job.objective.but(squared=False)),
-        small.job(small.datasets[0], "gcn"),
+        job_of(small, "gcn"),
     ]
     keys = {key_of(one) for one in (job, *changed)}
     assert len(keys) == 6
@@ -97,8 +127,21 @@ def test_whatever_decides_a_run_is_in_its_key(small, monkeypatch):
     before = key_of(job)
     monkeypatch.setattr(rows_module, "GENERATION", 99)
     assert key_of(job) != before
-    folders = {run_folder(Path("runs"), small, one) for one in changed}
+    folders = {run_folder(Path("runs"), one) for one in changed}
     assert len(folders) == 5
+
+
+def test_an_option_younger_than_the_rows_does_not_orphan_them(small, monkeypatch):
+    job = job_of(small, "gcn")
+    before = settings_sha256(job)
+
+    class Younger(TrainOptions):
+        warmup: int = option("epochs of slow start", default=0, at_least=0, neutral=0)
+
+    monkeypatch.setattr(rows_module, "TrainOptions", Younger)
+    same, other = (job.but(training=job.training.part(Younger, warmup=n)) for n in (0, 5))
+    assert settings_sha256(same) == before
+    assert settings_sha256(other) != before
 
 
 def test_a_damaged_file_of_rows_is_named(tmp_path):
@@ -114,31 +157,74 @@ def call(*words, code=0):
     return done
 
 
-def test_the_command_collects_what_is_there(tmp_path):
-    file = tmp_path / "table1.csv"
+def rows_with(cell, values):
     row = dict.fromkeys(rows_module.COLUMNS, "0")
-    rows = []
-    for job, value in zip(
-        Cell(TABLES["table1"], "web-edu", "fpst", 5).jobs(), (98, 99, 100, 99, 99), strict=True
-    ):
-        rows.append(row | dict(zip(rows_module.KEY, key_of(job), strict=True)) | {"value": str(value)})
-    write_rows(file, rows)
-    found = json.loads(call("table1", "--collect-only", "--results", file, "--json").stdout)
-    assert found["metric"] == "map"
-    [one] = found["rows"]
+    keys = [dict(zip(rows_module.KEY, key_of(job), strict=True)) for job in cell.jobs()]
+    return [row | key | {"value": str(value)} for key, value in zip(keys, values, strict=False)]
+
+
+def test_the_command_collects_what_is_there(tmp_path):
+    ours, twin = (TABLES["table1"].cells(["web-edu"], [name])[0] for name in ("fpst", "tokengt"))
+    rows = [*rows_with(ours, (98, 99, 100, 99, 99)), *rows_with(twin, (88, 89, 89.5, 88.5))]
+    write_rows(tmp_path / "table1.csv", rows)
+    words = ["--collect-only", "--results", tmp_path]
+    found = json.loads(call("table1", *words, "--json").stdout)
+    one, other = found["rows"]
     assert (one["dataset"], one["model"], one["mean"], one["seeds"]) == ("web-edu", "fpst", 99.0, 5)
     assert one["low"] < 99.0 < one["high"]
     assert (one["paper"], one["paper_std"]) == (99.0, 0.08)
-    said = call("table1", "--collect-only", "--results", file).stdout
+    assert other["seeds"] == 4
+    [pair] = found["differences"]
+    assert (pair["model"], pair["pairs"], pair["mean"]) == ("tokengt", 4, 10.25)
+    assert pair["t"] == pair["holm"] < 1e-3
+    said = call("table1", *words).stdout
     assert "99.00 ± 0.08" in said
-    assert "no rows yet" in call("table2", "--collect-only", "--results", tmp_path / "none.csv").stdout
+    assert "+10.25" in said
+    assert "no rows yet" in call("table2", *words).stdout
+
+
+def test_drawn_splits_widen_the_interval_and_the_family_is_the_table():
+    columns = [TABLES["table2"].cells([name], ["fpst", "gcn", "mlp"]) for name in ("texas", "cora")]
+    cells = [cell for column in columns for cell in column]
+    rows = {}
+    for cell in cells:
+        shift = {"fpst": 1.0, "gcn": 0.0, "mlp": 0.5}[cell.variant.name]
+        values = [80 + shift * (1 + 0.3 * (seed % 3)) for seed in range(10)]
+        rows |= {tuple(row[name] for name in rows_module.KEY): row for row in rows_with(cell, values)}
+    found = differences(cells, rows)
+    assert [(row["dataset"], row["model"]) for row in found] == [
+        ("texas", "mlp"),
+        ("texas", "gcn"),
+        ("cora", "mlp"),
+        ("cora", "gcn"),
+    ]
+    texas, cora = found[1], found[3]
+    assert texas["mean"] == pytest.approx(cora["mean"])
+    assert texas["corrected"]
+    assert texas["half"] > 2 * cora["half"]
+    assert all(row["holm"] >= row["t"] for row in found)
+    assert all(cell["test_half"] > 2 for cell in collected(cells, rows))
+
+
+@pytest.mark.skipif(not os.environ.get("GYROFORMER_DATA"), reason="GYROFORMER_DATA is not set")
+def test_costs_are_measured_and_shown(tmp_path):
+    words = ["costs", "--models", "fpst,tokengt", "--datasets", "web-edu", "--results", tmp_path]
+    found = json.loads(call(*words, "--json").stdout)["rows"]
+    assert {(row["model"], row["part"]) for row in found} == {
+        (model, part) for model in ("fpst", "tokengt") for part in ("inference", "training")
+    }
+    assert all(row["milliseconds"] > 0 and row["repeats"] == 20 for row in found)
+    assert [row["ratio"] for row in found if row["model"] == "tokengt"] == [1.0, 1.0]
+    assert json.loads(call(*words, "--collect-only", "--json").stdout)["rows"] == found
 
 
 @pytest.mark.parametrize(
     "words, said",
     [
-        (["table3"], "no table is called 'table3'; did you mean 'table"),
-        (["table1", "--models", "fpts"], "table1 has no model 'fpts'; did you mean 'fpst'"),
+        (["table3"], "nothing to reproduce is called 'table3'; did you mean 'table"),
+        (["table1", "--models", "fpts"], "table1 has no row 'fpts'; did you mean 'fpst'"),
+        (["costs", "--models", "fpts"], "table1 has no row 'fpts'; did you mean 'fpst'"),
+        (["figures", "--seeds", "2"], "the figures have data sets, models and seeds of their own"),
         (["table1", "--datasets", "cora"], "table1 has no data set 'cora'"),
         (["table1", "--models", ""], "--models is empty"),
     ],

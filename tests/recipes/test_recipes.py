@@ -13,10 +13,14 @@ ALL = [(task, name) for task in TASKS for name in recipe_names(task)]
 
 @pytest.mark.parametrize("task, name", ALL)
 def test_every_recipe_is_whole(task, name):
-    job = make_job(task, recipe=name)
+    dataset, _, model = name.rpartition("/")
+    job = make_job(task, recipe=name, model={"name": model} if model in gf.MODELS else {})
     assert job.recipe == name
     assert read_recipe(task, name).get("model", {}).get("options", {}).items() <= job.model.options.items()
-    if name not in ("default", "plain", "paper", "networks"):
+    if dataset:
+        assert dataset in DATASETS
+        assert model in gf.MODELS
+    elif name not in ("default", "plain", "paper", "networks", *gf.MODELS):
         assert name in DATASETS
 
 

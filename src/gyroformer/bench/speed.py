@@ -143,7 +143,7 @@ def interleaved(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, 
 
 def peak_memory(variant: str, case: Case) -> float | None:
     """Return what one training step adds to the resident memory at most, in MB; None where it cannot be read."""
-    if not Path("/proc/self/clear_refs").exists():
+    if resident("VmRSS") is None:
         return None
     context = mp.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
@@ -168,14 +168,30 @@ def _probe(variant: str, case: tuple[int, int, int, int], threads: int, sender: 
     step = training_step(model, run, tokens)
     if variant.endswith("compiled"):
         step()
-    before = _status("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")
+    before = resident("VmRSS")
+    reset_peak()
     step()
-    sender.send(round((_status("VmHWM") - before) / 1024, 1))
+    peak = resident("VmHWM")
+    sender.send(None if before is None or peak is None else round((peak - before) / 1024, 1))
 
 
-def _status(key: str) -> int:
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(key))
+def timed(step: Callable[[], None], rounds: int) -> list[float]:
+    """Return the seconds of a step, warm, round after round."""
+    return interleaved({"": step}, rounds)[""]
+
+
+def reset_peak() -> None:
+    """Begin anew to count the peak of the resident memory, where that can be done."""
+    if Path("/proc/self/clear_refs").exists():
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def resident(key: str) -> int | None:
+    """Return ``VmRSS``, the resident memory, or ``VmHWM``, its peak, in KB; None where the system does not tell."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return None
+    line = next(line for line in status.read_text().splitlines() if line.startswith(key))
     return int(line.split()[1])
 
 

@@ -27,6 +27,7 @@ from gyroformer.cli.predict import predict
 from gyroformer.cli.report import report
 from gyroformer.cli.reproduce import reproduce
 from gyroformer.cli.resume_command import resume_command
+from gyroformer.cli.tune import tune
 from gyroformer.errors import GyroformerError, Interrupted
 from gyroformer.tasks import TASKS
 
@@ -72,6 +73,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     *JOBS,
     predict,
     report,
+    tune,
     reproduce,
     datasets,
     curvature,

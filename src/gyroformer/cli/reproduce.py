@@ -1,5 +1,6 @@
-"""``gyroformer reproduce``: the paper's tables, run by run, and what has been found so far."""
+"""``gyroformer reproduce``: the paper's tables, costs, figures and ablations, and what has been found so far."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,14 +10,21 @@ from gyroformer.cli.options import Json, print_json
 from gyroformer.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from gyroformer.paper.rows import Rows
     from gyroformer.paper.run import State
+    from gyroformer.paper.tables import Cell
 
 #: exit code if a run failed: the others are done, and their rows written
 SOME_FAILED = 1
+KNOWN = ("table1", "table2", "ablations", "costs", "figures")
+#: where the pictures go
+PICTURES = Path("docs/figures")
+
+Line = tuple[str, ...]
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(help="table1 (reconstruction) or table2 (classification).")],
+    what: Annotated[str, typer.Argument(help=f"One of {', '.join(KNOWN)}.", show_default=False)],
     models: Annotated[
         str | None, typer.Option(help="Models, with commas between (default: all).", show_default=False)
     ] = None,
@@ -34,38 +42,167 @@ def reproduce(
     collect_only: Annotated[
         bool, typer.Option("--collect-only", help="Run nothing: show what the rows say so far.")
     ] = False,
-    results: Annotated[
-        Path | None, typer.Option(help="File of rows (default: results/TABLE.csv).", show_default=False)
-    ] = None,
+    results: Annotated[Path, typer.Option(help="Folder of the files of rows.")] = Path("results"),
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/reproduce"),
     as_json: Json = False,
 ) -> None:
-    """Repeat a table of the paper: every model, data set and seed, all kept, beside the printed numbers.
+    """Repeat the paper: every model, data set and seed, all kept, beside the printed numbers.
 
     Finished runs are skipped and interrupted ones resumed: stop the command whenever you like.
 
     Example: gyroformer reproduce table1 --models fpst,tokengt --datasets web-edu --workers 2
     """
-    from gyroformer.paper.rows import collected, read_rows
-    from gyroformer.paper.run import run_cells
-    from gyroformer.paper.tables import TABLES
-
-    if table not in TABLES:
-        near = did_you_mean(table, list(TABLES))
-        raise UsageError(f"no table is called {table!r}{near} (known: {', '.join(TABLES)})")
-    cells = TABLES[table].cells(_words(datasets, "--datasets"), _words(models, "--models"), seeds)
-    file = Path("results") / f"{table}.csv" if results is None else results
+    if what not in KNOWN:
+        near = did_you_mean(what, list(KNOWN))
+        raise UsageError(f"nothing to reproduce is called {what!r}{near} (known: {', '.join(KNOWN)})")
+    chosen = _words(datasets, "--datasets"), _words(models, "--models")
+    if what == "costs":
+        _costs(*chosen, results, threads=threads, collect_only=collect_only, as_json=as_json)
+        return
+    cells = _cells(what, *chosen, seeds)
     failed: list[str] = []
     if not collect_only:
-        failed = run_cells(cells, file=file, folder=out, workers=workers, threads=threads, tell=_tell)
-    rows = collected(cells, read_rows(file))
-    if as_json:
-        print_json({"table": table, "metric": TABLES[table].metric, "rows": rows, "failed": failed})
+        failed = _run(cells, results, out, workers, threads)
+    rows = _all_rows(results)
+    if what == "figures":
+        _figures(rows, results, out, as_json=as_json)
     else:
-        _show(table, rows)
+        _summary(what, cells, rows, failed, as_json=as_json)
     if failed:
         typer.echo(f"{len(failed)} runs failed, the first: {failed[0]}", err=True)
         raise typer.Exit(SOME_FAILED)
+
+
+def _cells(what: str, datasets: list[str], models: list[str], seeds: int | None) -> "list[Cell]":
+    from gyroformer.paper.figures import needed_cells
+    from gyroformer.paper.tables import TABLES
+
+    if what != "figures":
+        return TABLES[what].cells(datasets, models, seeds)
+    if datasets or models or seeds:
+        raise UsageError("the figures have data sets, models and seeds of their own: leave these options out")
+    return needed_cells()
+
+
+def _run(cells: "list[Cell]", results: Path, out: Path, workers: int, threads: int) -> list[str]:
+    """Do the runs of the cells, table by table: each has a file of its own."""
+    from gyroformer.paper.run import run_cells
+
+    failed = []
+    for name in dict.fromkeys(cell.table.name for cell in cells):
+        own = [cell for cell in cells if cell.table.name == name]
+        known = _all_rows(results)
+        failed += run_cells(
+            own,
+            file=results / f"{name}.csv",
+            folder=out,
+            known=known,
+            workers=workers,
+            threads=threads,
+            tell=_tell,
+        )
+    return failed
+
+
+def _all_rows(results: Path) -> "Rows":
+    """Return the rows of all tables: a run that several of them have is done once."""
+    from gyroformer.paper.rows import read_rows
+    from gyroformer.paper.tables import TABLES
+
+    return {key: row for name in TABLES for key, row in read_rows(results / f"{name}.csv").items()}
+
+
+def _costs(
+    datasets: list[str], models: list[str], results: Path, *, threads: int, collect_only: bool, as_json: bool
+) -> None:
+    """Measure the costs, or show those that are kept."""
+    from gyroformer.paper.costs import cost_rows, measure_costs, paper_models, read_costs, write_costs
+    from gyroformer.paper.tables import NETWORKS, TABLES
+
+    TABLES["table1"].cells(datasets, models)  # names that are not there are said
+    file = results / "costs.csv"
+    if not collect_only:
+        found = measure_costs(datasets or NETWORKS, models or paper_models(), threads=threads, tell=_say)
+        write_costs(file, cost_rows(found))
+    rows = read_costs(file)
+    if as_json:
+        print_json({"table": "costs", "rows": rows})
+        return
+    head = ("data set", "model", "pass", "ms", "of TokenGT's", "MB")
+    lines = [
+        (
+            row["dataset"],
+            row["model"],
+            row["part"],
+            f"{row['milliseconds']:.1f}",
+            "" if row["ratio"] is None else f"{row['ratio']:.2f}",
+            "" if row["megabytes"] is None else f"{row['megabytes']:.0f}",
+        )
+        for row in rows
+    ]
+    _print_table(head, lines, text=3)
+
+
+def _figures(rows: "Rows", results: Path, out: Path, *, as_json: bool) -> None:
+    from gyroformer.paper.figures import draw_figures
+
+    drawn = draw_figures(rows, out, results, PICTURES, _say)
+    if as_json:
+        print_json({"table": "figures", "rows": [], "figures": [str(path) for path in drawn]})
+
+
+def _summary(what: str, cells: "list[Cell]", rows: "Rows", failed: list[str], *, as_json: bool) -> None:
+    from gyroformer.paper.summary import collected, differences
+
+    found, pairs = collected(cells, rows), differences(cells, rows)
+    if as_json:
+        print_json({"table": what, "rows": found, "differences": pairs, "failed": failed})
+        return
+    if not found:
+        typer.echo(f"{what}: there are no rows yet; run the command without --collect-only")
+        return
+    _print_table(*_means(found), text=2)
+    typer.echo(
+        "± is half the 95 % interval of the mean over seeds (Student's t); it does not cover the choice of nodes."
+    )
+    if pairs:
+        typer.echo("\nFPS-T minus the others, paired by seed:")
+        _print_table(*_pairs(pairs), text=2)
+
+
+def _means(found: list[dict[str, Any]]) -> tuple[Line, list[Line]]:
+    lines: list[Line] = []
+    head = ("data set", "row", "mean", "±", "seeds", "paper", "width", "parameters")
+    for row in found:
+        half = "" if row["low"] is None else f"{row['mean'] - row['low']:.2f}"
+        paper = "" if row["paper"] is None else f"{row['paper']:.2f} ± {row['paper_std']:.2f}"
+        numbers = (f"{row['mean']:.2f}", half, str(row["seeds"]), paper)
+        lines.append((row["dataset"], row["model"], *numbers, str(row["width"]), f"{row['parameters']:,}"))
+    return head, lines
+
+
+def _pairs(pairs: list[dict[str, Any]]) -> tuple[Line, list[Line]]:
+    lines: list[Line] = []
+    head = ("data set", "row", "difference", "±", "pairs", "t, p", "Holm, p", "Wilcoxon, p")
+    for row in pairs:
+        half = "" if row["half"] is None else f"{row['half']:.2f}"
+        tests = (row["t"], row.get("holm"), row["wilcoxon"])
+        shown = ("" if p is None else f"{p:.3g}" for p in tests)
+        lines.append((row["dataset"], row["model"], f"{row['mean']:+.2f}", half, str(row["pairs"]), *shown))
+    return head, lines
+
+
+def _print_table(head: Line, lines: Sequence[Line], *, text: int) -> None:
+    """Print a table whose first ``text`` columns are words, the rest numbers."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(box=None, padding=(0, 2, 0, 0))
+    for place, name in enumerate(head):
+        shown.add_column(name, justify="left" if place < text else "right")
+    for line in lines:
+        shown.add_row(*line)
+    Console().print(shown)
 
 
 def _words(text: str | None, flag: str) -> list[str]:
@@ -75,37 +212,11 @@ def _words(text: str | None, flag: str) -> list[str]:
     return words
 
 
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
 def _tell(state: "State") -> None:
     from gyroformer.cli.training_bar import duration
 
-    typer.echo(f"{state.done}/{state.total}, {duration(state.seconds_left)} left: {state.said}", err=True)
-
-
-def _show(table: str, rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    if not rows:
-        typer.echo(f"{table}: there are no rows yet; run the command without --collect-only")
-        return
-    shown = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("data set", "model"):
-        shown.add_column(name)
-    for name in ("mean", "±", "seeds", "paper", "width", "parameters"):
-        shown.add_column(name, justify="right")
-    for row in rows:
-        half = "" if row["low"] is None else f"{row['mean'] - row['low']:.2f}"
-        paper = "" if row["paper"] is None else f"{row['paper']:.2f} ± {row['paper_std']:.2f}"
-        numbers = (
-            f"{row['mean']:.2f}",
-            half,
-            str(row["seeds"]),
-            paper,
-            str(row["width"]),
-            f"{row['parameters']:,}",
-        )
-        shown.add_row(row["dataset"], row["model"], *numbers)
-    Console().print(shown)
-    typer.echo(
-        "± is half the 95 % interval of the mean over seeds (Student's t); it does not cover the choice of nodes."
-    )
+    _say(f"{state.done}/{state.total}, {duration(state.seconds_left)} left: {state.said}")

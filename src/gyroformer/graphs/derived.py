@@ -1,4 +1,4 @@
-"""What is computed once for the edges of a graph and kept as long as they are.
+"""What is computed once for a tensor of a graph, mostly its edges, and kept as long as that is.
 
 Moving, copying or batching a graph makes a new ``edge_index``, and an ``edge_index`` changed in place has another
 version: a graph that is changed never meets what belonged to its old edges, and nothing is written into the graph.

@@ -102,6 +102,14 @@ def run_job(
         return Finished(results, plan, outcome)
 
 
+def train_only(job: JobSettings, graph: "Data", *, listen: Listener | None = None) -> Outcome:
+    """Train and return the course of it: for choosing settings. What is held out for the test is not looked at."""
+    task = plan_task(job, graph)
+    check_memory(job, task)
+    plan = plan_model(job, graph, task)
+    return fit(plan.model, task, job.training, listen=listen)
+
+
 def keep_graph(
     folder: Path,
     plan: Plan,

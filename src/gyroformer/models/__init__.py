@@ -71,6 +71,11 @@ MODELS: dict[str, ModelSpec] = {
         options.TokenGTOptions,
         tokens=True,
     ),
+    "points": ModelSpec(
+        "points.Points",
+        "free points in a product of spaces of learned curvature; no network",
+        options.PointsOptions,
+    ),
     "mlp": ModelSpec("mlp.MLP", "multi-layer perceptron on the features; no edges", options.MLPOptions),
     "gcn": ModelSpec("gcn.GCN", "graph convolutional network", options.GCNOptions),
     "gat": ModelSpec("gat.GAT", "graph attention network", options.GATOptions),

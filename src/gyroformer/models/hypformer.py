@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gyroformer.geometry import hyperboloid
 from gyroformer.models.stack import LayeredModel
 from gyroformer.nn.curvature import NegativeCurvature
+from gyroformer.nn.dropout import dropout
 from gyroformer.nn.lorentz import (
     FocusedAttention,
     LorentzLinear,
@@ -28,33 +28,28 @@ if TYPE_CHECKING:
 
 
 class Refinement(nn.Module):
-    """What works on the space part alone: layer norm, activation, dropout; nothing if it is the ``end``."""
+    """What works on the space part alone: layer norm, activation, dropout."""
 
-    def __init__(
-        self, dim: int, activation: Callable[[Tensor], Tensor], dropout: float, *, end: bool = False
-    ) -> None:
+    def __init__(self, dim: int, activation: Callable[[Tensor], Tensor], p: float) -> None:
         super().__init__()
-        self.norm = None if end else nn.LayerNorm(dim)
-        self.activation, self.dropout = activation, dropout
+        self.norm, self.activation, self.p = nn.LayerNorm(dim), activation, p
 
     def forward(self, s: Tensor) -> Tensor:
         """Return the refined space parts ``(N, dim)``."""
-        if self.norm is None:
-            return s
-        return F.dropout(self.activation(self.norm(s)), self.dropout, self.training)
+        return dropout(self.activation(self.norm(s)), self.p, self.training)
 
 
 class HypformerBlock(nn.Module):
-    """Attention to all nodes, a mean with what was there, and refinement; owns a curvature."""
+    """Attention to all nodes, a mean with what was there, and a layer norm; owns a curvature."""
 
-    def __init__(self, attention: FocusedAttention, refine: Refinement, space: NegativeCurvature) -> None:
+    def __init__(self, attention: FocusedAttention, norm: nn.Module, space: NegativeCurvature) -> None:
         super().__init__()
-        self.attention, self.refine, self.space = attention, refine, space
+        self.attention, self.norm, self.space = attention, norm, space
 
     def forward(self, s: Tensor, segment: Tensor | None, count: int) -> Tensor:
         """Return the space parts ``(N, dim)`` after the block."""
         k = self.space()
-        return self.refine(mean_of_two(s, self.attention(s, k, segment, count), 0.5, k))
+        return self.norm(mean_of_two(s, self.attention(s, k, segment, count), 0.5, k))
 
 
 class Hypformer(LayeredModel):
@@ -68,23 +63,30 @@ class Hypformer(LayeredModel):
     the time is always computed anew. Between curvatures f is scaled by :math:`\sqrt{\kappa/\kappa'}`. The network is
 
     .. math:: x^0 &= \mathrm{HRC}(\mathrm{HTC}(\text{features})), \\
-              x^{\ell+1} &= \mathrm{HRC}\bigl(\mathrm{mean}(x^\ell, \mathrm{attention}(x^\ell))\bigr), \\
+              x^{\ell+1} &= \mathrm{norm}\bigl(\mathrm{mean}(x^\ell, \mathrm{attention}(x^\ell))\bigr), \\
               g^{m+1} &= \mathrm{HRC}\bigl(\mathrm{mean}_{\hat A}(\mathrm{HTC}(g^m))\bigr), \qquad g^0 = x^0, \\
               y &= \mathrm{mean}_w(x^L, g^M), \qquad \mathrm{scores} = V\,(t, s)_y + v,
 
     with the attention of :class:`~gyroformer.nn.lorentz.FocusedAttention` and Lorentz centroids as means. Time and
     memory are linear in nodes and edges.
 
-    The paper is silent, or leaves a choice, and ours is: the features are the space part of the first point; the
-    residual is the centroid of both with equal weights; the order is norm, activation, dropout; heads share the
-    space coordinates and their results are joined; the graph branch is a Lorentz linear map and the centroid with
-    the weights of the symmetric :math:`\hat A`; the branches' centroid has a fixed weight w, ``graph_weight``; the
-    classifier is linear in all coordinates; without classes the last block and the last convolution end with their
-    mean, since a layer norm would put all nodes at nearly one distance from the origin; there is no position
-    encoding beside the graph branch.
+    As in the published code: the residual is the centroid of both with equal weights; a block ends with its layer
+    norm, while activation and dropout follow the first map only; Lorentz maps start with Xavier's weights times
+    :math:`\sqrt 2`; the branches are joined with a fixed weight w, ``graph_weight``.
 
-    Published code departs: its feature map has a temperature, which cancels, as φ grows like its argument and the
-    sums are normalised; small constants are added to the features and the normaliser.
+    Ours, where the published code departs: there the features enter by an exponential map with 1 as the time of the
+    tangent vector, here they are the space part of the first point; there a second Lorentz map of the features is
+    averaged into the first point and called a position encoding, here is none; there every head has the whole width
+    and heads are averaged, here they share it and are joined; there the graph branch is a flat graph convolution with
+    batch norms on the features, added to the scores in the tangent space (or mapped to the hyperboloid), here it is a
+    Lorentz linear map and a centroid by the symmetric :math:`\hat A`, and the branches meet in a centroid; there a
+    Lorentz map follows the last block; there the feature map has a learned temperature, which cancels, as φ grows like
+    its argument and the sums are normalised, and small constants are added to the features and the normaliser.
+    Without classes the last block and the last convolution end with their mean, since a layer norm would put all nodes
+    at nearly one distance from the origin.
+
+    Words normalised to sum to 1 are far shorter than the time coordinate, which is at least 1, and drown in it: give
+    the rows a length (``size="l2"``, ``scale=4``).
     """
 
     name = "hypformer"
@@ -100,21 +102,26 @@ class Hypformer(LayeredModel):
         )
         self.graph_weight = options.graph_weight
 
-        def refinement(end: bool) -> Refinement:
-            return Refinement(dim, ACTIVATIONS[options.activation], self.dropout, end=end and not classes)
+        def refinement() -> Refinement:
+            return Refinement(dim, ACTIVATIONS[options.activation], self.dropout)
+
+        def last(index: int, count: int) -> bool:
+            return not classes and index + 1 == count
 
         self.enter = LorentzLinear(self.input.width, dim)
-        self.refine = refinement(False)
+        self.refine = refinement()
         self.blocks = nn.ModuleList(
             HypformerBlock(
                 FocusedAttention(dim, options.heads, options.power),
-                refinement(index + 1 == layers),
+                nn.Identity() if last(index, layers) else nn.LayerNorm(dim),
                 NegativeCurvature(1, initial=options.curvature, learn=options.learn_curvature),
             )
             for index in range(layers)
         )
         self.graph_maps = nn.ModuleList(LorentzLinear(dim, dim) for _ in range(graph_layers))
-        self.graph_refine = nn.ModuleList(refinement(m + 1 == graph_layers) for m in range(graph_layers))
+        self.graph_refine = nn.ModuleList(
+            nn.Identity() if last(index, graph_layers) else refinement() for index in range(graph_layers)
+        )
         self.decoder = LorentzLinear(dim, classes) if classes else None
 
     @property

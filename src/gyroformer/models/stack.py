@@ -6,33 +6,33 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from gyroformer.models.base import GraphModel
 from gyroformer.nn.curvature import HeadCurvature
+from gyroformer.nn.dropout import dropout
 from gyroformer.nn.features import NodeFeatures, NodeInput, unit_std
 from gyroformer.nn.sparse import propagation
 from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.positions import Positions, StereographicPositions
 from gyroformer.options.features import Norm
-from gyroformer.options.models import ActiveOptions, NetworkOptions
+from gyroformer.options.models import ActiveOptions, NetworkOptions, NodeModelOptions
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
 class Network(GraphModel):
-    """A graph network: dropout before each of its layers."""
+    """A model on nodes: dropout before each of its layers."""
 
-    def __init__(self, options: NetworkOptions) -> None:
+    def __init__(self, options: NodeModelOptions) -> None:
         super().__init__(options)
         self.dropout = options.used_dropout
 
     def dropped(self, u: Tensor) -> Tensor:
         """Return ``u`` after dropout."""
-        return F.dropout(u, self.dropout, self.training)
+        return dropout(u, self.dropout, self.training)
 
 
 def layer_activation(options: ActiveOptions, index: int) -> Callable[[Tensor], Tensor]:
@@ -168,6 +168,7 @@ class TangentStack(Network):
             self.width,
             num_nodes=options.num_nodes,
             bias=False,
+            dropout=self.dropout,
             std=unit_std(self.width),
         )
         if self.features.linear is not None:
@@ -196,7 +197,7 @@ class TangentStack(Network):
         """Return the nodes as tangent vectors ``(N, dim)`` at the origin of the last layer's space."""
         matrix = self.matrix(data) if matrix is None else matrix
         x = data.x if x is None else x
-        u = self.enter(self.features(int(data.num_nodes or 0), None if x is None else self.dropped(x)))
+        u = self.enter(self.features(int(data.num_nodes or 0), x))
         for index, layer in enumerate(self.layers):
             u = layer(self.dropped(u) if index else u, matrix)
         return u

@@ -43,6 +43,8 @@ class StereographicAttention(PointLayer):
     ) -> Float[Tensor, "B N dim"]:
         """Return attention between tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
         qkv = self.qkv(u).unflatten(-1, (3, self.heads, -1))
+        if self.kind == "none":  # the midpoint of a value alone is the value
+            return self.out(qkv[..., 2, :, :].flatten(-2))
         mixed = tangent_attention(qkv, self.curvature, kind=self.kind, layout=layout)
         return self.out(mixed.flatten(-2).to(u.dtype))
 
@@ -60,7 +62,7 @@ class StereographicAttention(PointLayer):
 
 
 class FlatAttention(FromOptions, nn.Module):
-    """Multi-head attention of vectors, ``"softmax"`` or ``"linear"`` (feature map ELU + 1)."""
+    """Multi-head attention of vectors, ``"softmax"``, ``"linear"`` (feature map ELU + 1) or ``"none"``."""
 
     @takes(FlatAttentionOptions)
     def __init__(self, options: FlatAttentionOptions) -> None:
@@ -73,7 +75,9 @@ class FlatAttention(FromOptions, nn.Module):
     ) -> Float[Tensor, "B N dim"]:
         """Return ``(B, N, dim)`` for ``(B, N, dim)``."""
         query, key, value = self.qkv(u).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        if self.kind == "softmax":
+        if self.kind == "none":
+            mixed = value
+        elif self.kind == "softmax":
             mixed = attend_within(query, key, value, kind="softmax", layout=layout)
         else:
             counted = torch.cat((value, torch.ones_like(value[..., :1])), dim=-1)

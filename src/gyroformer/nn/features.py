@@ -3,9 +3,10 @@
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional
 
 from gyroformer.errors import DataError, UsageError
+from gyroformer.graphs.derived import derived
+from gyroformer.nn.dropout import dropout
 
 
 class NodeFeatures(nn.Module):
@@ -48,7 +49,7 @@ class NodeFeatures(nn.Module):
             return table_rows(self.table, nodes)
         assert self.linear is not None
         x = checked_features(nodes, self.linear.in_features, x)
-        return self.linear(functional.dropout(x, self.dropout, self.training))
+        return self.linear(dropout(x, self.dropout, self.training))
 
 
 class NodeInput(nn.Module):
@@ -112,12 +113,17 @@ def checked_features(nodes: int, width: int, x: Tensor | None) -> Tensor:
     if x is None or tuple(x.shape) != (nodes, width):
         shape = None if x is None else tuple(x.shape)
         raise DataError(f"node features must be ({nodes}, {width}); got {shape}")
-    check_finite(x)
+    table = x
+    derived(
+        table, ("finite",), lambda: check_finite(table)
+    )  # once: it takes longer than the linear map behind it
     return x
 
 
 def check_finite(x: Tensor) -> None:
     """Raise if a feature is not finite, and say where."""
+    if bool(torch.isfinite(x.sum())):  # then all are, and nothing of the size of x is made
+        return
     finite = torch.isfinite(x)
     if not bool(finite.all()):
         row, column = (~finite).nonzero()[0].tolist()

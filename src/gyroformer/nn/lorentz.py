@@ -5,6 +5,8 @@ A point is its space part s ``(..., d)``; its time :math:`t = \sqrt{|s|^2 - 1/\k
 a space of another curvature leads to :math:`\sqrt{\kappa/\kappa'}\,f(s)`: the same point up to the unit of length.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -19,6 +21,8 @@ from gyroformer.options.layers import head_width
 class LorentzLinear(nn.Module):
     r"""A linear map of all coordinates, :math:`s' = W(t, s) + b`; with the new time it is the next point.
 
+    It starts as published: Xavier's uniform weights times :math:`\sqrt 2`, and no bias.
+
     Args:
         before: width of the space part.
         after: width of the result.
@@ -27,10 +31,15 @@ class LorentzLinear(nn.Module):
     def __init__(self, before: int, after: int) -> None:
         super().__init__()
         self.linear = nn.Linear(before + 1, after)
+        nn.init.xavier_uniform_(self.linear.weight, gain=math.sqrt(2))
+        nn.init.zeros_(self.linear.bias)
 
     def forward(self, s: Tensor, k: Tensor) -> Tensor:
         """Return ``(..., after)`` for space parts ``(..., before)``; k is ``(1, 1)``."""
-        return self.linear(hyperboloid.from_space(s, k=k))
+        # the time over s is that over any vector as long: no copy of a wide s with one more column is made
+        time = hyperboloid.from_space(length(s, -1), k=k)[..., :1]
+        weight = self.linear.weight
+        return F.linear(s, weight[:, 1:], self.linear.bias) + time * weight[:, 0]
 
 
 def rescaled(s: Tensor, before: Tensor, after: Tensor) -> Tensor:

@@ -189,9 +189,9 @@ class Encoder(FromOptions, nn.Module):
         if mask is not None and tokens.dim() != 3:
             raise UsageError(f"a mask needs tokens (B, N, {self.dim}); got {tuple(tokens.shape)}")
         check_mask(mask, (tokens.size(0), tokens.size(1)))
-        if segment is not None and (tokens.dim() != 2 or self.kind != "linear" or count is None):
+        if segment is not None and (tokens.dim() != 2 or self.kind == "softmax" or count is None):
             raise UsageError(
-                "a ragged row of sequences needs tokens (N, dim), linear attention and their count"
+                "a ragged row of sequences needs tokens (N, dim), linear attention or none, and their count"
             )
 
 

@@ -30,6 +30,8 @@ class Option:
         help: one line, without a full stop.
         range: the numbers that it may be.
         flag: the name of its flag on the command line, if that is not the field's.
+        neutral: for an option that is younger than kept results: the value at which a job is the one it was before,
+            left out of the checksum that results are kept under; ``dataclasses.MISSING`` for all others.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Option:
     help: str
     range: Range
     flag: str | None
+    neutral: Any
 
     @property
     def required(self) -> bool:
@@ -55,6 +58,7 @@ def option(
     at_most: float | None = None,
     below: float | None = None,
     flag: str | None = None,
+    neutral: Any = dc.MISSING,
     kw_only: bool = True,
 ) -> Any:
     """Return the field of an option.
@@ -62,7 +66,7 @@ def option(
     A class that changes the default of an inherited option declares it again without ``help``: help and range are
     then those of the class that it inherits from.
     """
-    declared = (help, Range(at_least, above, at_most, below), flag)
+    declared = (help, Range(at_least, above, at_most, below), flag, neutral)
     return dc.field(
         default=default,
         default_factory=default_factory,
@@ -109,15 +113,14 @@ def _read(kind: type[Options]) -> Iterator[Option]:
     hints = typing.get_type_hints(kind)
     for field in dc.fields(kind):  # type: ignore[arg-type]
         default = field.default if field.default_factory is dc.MISSING else field.default_factory()
-        help, limits, flag = _declaration(kind, field.name)
-        yield Option(field.name, hints[field.name], default, help, limits, flag)
+        yield Option(field.name, hints[field.name], default, *_declaration(kind, field.name))
 
 
-def _declaration(kind: type[Options], name: str) -> tuple[str, Range, str | None]:
-    """Return help, range and flag of a field: its own, or those of the nearest base that gives help."""
+def _declaration(kind: type[Options], name: str) -> tuple[str, Range, str | None, Any]:
+    """Return help, range, flag and neutral value of a field: its own, or those of the nearest base with help."""
     for base in kind.__mro__:
         field = vars(base).get("__dataclass_fields__", {}).get(name)
-        declared: tuple[str, Range, str | None] | None = field.metadata.get(_DECLARED) if field else None
+        declared: tuple[str, Range, str | None, Any] | None = field.metadata.get(_DECLARED) if field else None
         if declared is not None and declared[0]:
             return declared
-    return "", ANY, None
+    return "", ANY, None, dc.MISSING

@@ -7,7 +7,7 @@ from gyroformer.errors import UsageError
 from gyroformer.options.declare import Options, option
 
 ActivationName = Literal["relu", "elu", "tanh", "sigmoid", "gelu"]
-AttentionKind = Literal["linear", "softmax"]
+AttentionKind = Literal["linear", "softmax", "none"]
 DropoutKind = Literal["tangent", "weight"]
 #: a value for all, one for each head, or one list of these for each layer
 InitialCurvature = float | Sequence[float] | Sequence[Sequence[float]]
@@ -86,7 +86,8 @@ class FlatAttentionOptions(SizeOptions):
     """Multi-head attention of vectors."""
 
     kind: AttentionKind = option(
-        "linear (feature map ELU + 1, linear in the number of tokens) or softmax", default="linear"
+        "linear (feature map ELU + 1, linear in the number of tokens), softmax, or none: each token to itself alone",
+        default="linear",
     )
     bias: bool = option("whether the maps have a bias", default=True)
     weight_dropout: float = option(
@@ -108,7 +109,8 @@ class FlatBlockOptions(SizeOptions):
         at_most=MAX_WIDTH,
     )
     attention: AttentionKind = option(
-        "linear (time and memory linear in the number of tokens) or softmax", default="linear"
+        "linear (time and memory linear in the number of tokens), softmax, or none: each token to itself alone",
+        default="linear",
     )
     norm: bool = option("whether to normalise before each part", default=True)
     dropout: float = option("fraction of values dropped in training", default=0.0, at_least=0, below=1)

@@ -83,14 +83,13 @@ class FPSTOptions(CurvatureOptions, TokenGTOptions):
     """FPS-T."""
 
 
-class NetworkOptions(GraphModelOptions):
-    """What all graph networks share."""
+class NodeModelOptions(GraphModelOptions):
+    """What all models on nodes, rather than tokens, share."""
 
     #: the dropout of the model's paper, for classification
     usual_dropout: ClassVar[float] = 0.5
 
     dim: int = option("width, all heads together", default=16, at_least=1, at_most=MAX_WIDTH)
-    layers: int = option("number of layers", default=2, at_least=1, at_most=MAX_LAYERS)
     dropout: float | None = option(
         "fraction of values dropped in training; none for the paper's with classes, else 0",
         default=None,
@@ -107,6 +106,29 @@ class NetworkOptions(GraphModelOptions):
         if self.dropout is not None:
             return self.dropout
         return self.usual_dropout if self.classes else 0.0
+
+
+class PointsOptions(NodeModelOptions):
+    """Free points."""
+
+    heads: int = option("number of factors of the space", default=2, at_least=1, at_most=MAX_HEADS)
+    curvature: float | Sequence[float] = option(
+        "initial curvatures, one for all factors or one for each",
+        default=0.0,
+        at_least=-MAX_CURVATURE,
+        at_most=MAX_CURVATURE,
+    )
+    learn_curvature: bool = option("whether training changes the curvatures", default=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        head_width(self.dim, self.heads)
+
+
+class NetworkOptions(NodeModelOptions):
+    """What all graph networks share."""
+
+    layers: int = option("number of layers", default=2, at_least=1, at_most=MAX_LAYERS)
 
 
 class ActiveOptions(NetworkOptions):

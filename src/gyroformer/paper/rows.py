@@ -1,18 +1,22 @@
-"""Rows of results: one for each run, keyed by all that decides it, and what the rows of a cell say together."""
+"""Rows of results: one for each run, keyed by all that decides it."""
 
 import csv
+import dataclasses as dc
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gyroformer.durable import write_durably
 from gyroformer.errors import CorruptFileError, DataError
-from gyroformer.options import as_plain
-from gyroformer.paper.tables import Cell, Table, printed
-from gyroformer.settings import JobSettings
+from gyroformer.models import get_model
+from gyroformer.options import Options, as_plain, options_of
+from gyroformer.options.features import FeatureOptions
+from gyroformer.options.training import TrainOptions
+from gyroformer.settings import GraphOptions, JobSettings
+from gyroformer.tasks import TASKS
 
 #: raised when a change of the code is meant to change results (the golden rows are recorded anew): rows of an
 #: earlier generation stay in the file and are not taken for new
@@ -22,6 +26,7 @@ KEY = ("dataset", "model", "seed", "settings", "generation")
 COLUMNS = (
     *KEY,
     *(
+        "variant",
         "metric",
         "value",
         "validation",
@@ -36,11 +41,28 @@ COLUMNS = (
 )
 
 Row = dict[str, str]
+#: by key
+Rows = Mapping[tuple[str, ...], Row]
 
 
 def settings_sha256(job: JobSettings) -> str:
-    """Return a checksum of all settings but the seed, which has a column of its own."""
+    """Return a checksum of all settings but the seed, which has a column of its own.
+
+    An option that is younger than the rows does not count at its neutral value: the job is the same as before.
+    """
     values = as_plain(job.but(seed=0))
+    parts: list[tuple[type[Options], dict[str, Any]]] = [
+        (JobSettings, values),
+        (GraphOptions, values["graph"]),
+        (FeatureOptions, values["features"]),
+        (TrainOptions, values["training"]),
+        (type(job.objective), values["objective"]),
+        (get_model(job.model.name).options, values["model"]["options"]),
+    ]
+    for kind, table in parts:
+        for one in options_of(kind):
+            if one.neutral is not dc.MISSING and table.get(one.name) == one.neutral:
+                del table[one.name]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -52,21 +74,23 @@ def key_of(job: JobSettings) -> tuple[str, ...]:
 
 def row_of(
     job: JobSettings,
-    table: Table,
     results: Mapping[str, Any],
     manifest: Mapping[str, Any],
     *,
+    variant: str,
     width: int,
     commit: str,
 ) -> Row:
-    """Return the row of a finished run."""
+    """Return the row of a finished run; ``variant`` is the name of its row in the table."""
+    metric = TASKS[job.task].shown[0]
     split = results.get("split") or {}
     which = next((f" {part} {split[part]}" for part in ("seed", "index") if split.get(part) is not None), "")
     validation = next((value for name, value in results.items() if name.startswith("val_")), "")
     values: dict[str, Any] = dict(zip(KEY, key_of(job), strict=True))
     values |= {
-        "metric": table.metric,
-        "value": f"{results[table.metric]:.6g}",
+        "variant": variant,
+        "metric": metric,
+        "value": f"{results[metric]:.6g}",
         "validation": f"{validation:.6g}" if validation != "" else "",
         "recipe": job.recipe,
         "split": f"{split.get('name', '')}{which}",
@@ -106,31 +130,3 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
         write_durably(path, text.getvalue().encode())
     except OSError as error:
         raise DataError(f"{path}: the results could not be written ({error.strerror})") from None
-
-
-def collected(cells: Sequence[Cell], rows: Mapping[tuple[str, ...], Row]) -> list[dict[str, Any]]:
-    """Return for each cell that has rows their mean with its 95 % interval, beside what the paper prints."""
-    from gyroformer.runs.spread import interval
-
-    found = []
-    for cell in cells:
-        own = [rows[key] for job in cell.jobs() if (key := key_of(job)) in rows]
-        if not own:
-            continue
-        mean, half = interval([float(row["value"]) for row in own])
-        paper = printed(cell.table.name, cell.dataset, cell.model)
-        found.append(
-            {
-                "dataset": cell.dataset,
-                "model": cell.model,
-                "mean": mean,
-                "low": None if half is None else mean - half,
-                "high": None if half is None else mean + half,
-                "seeds": len(own),
-                "paper": None if paper is None else paper[0],
-                "paper_std": None if paper is None else paper[1],
-                "parameters": int(own[0]["parameters"]),
-                "width": int(own[0]["width"]),
-            }
-        )
-    return found

@@ -9,8 +9,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from gyroformer.errors import GyroformerError
-from gyroformer.paper.rows import Row, key_of, read_rows, row_of, settings_sha256, write_rows
-from gyroformer.paper.tables import Cell, Table
+from gyroformer.paper.rows import Row, Rows, key_of, read_rows, row_of, settings_sha256, write_rows
+from gyroformer.paper.tables import Cell
 from gyroformer.settings import JobSettings
 
 
@@ -36,6 +36,7 @@ def run_cells(
     *,
     file: Path,
     folder: Path,
+    known: Rows | None = None,
     workers: int = 1,
     threads: int = 1,
     tell: Callable[[State], None] = lambda state: None,
@@ -48,18 +49,20 @@ def run_cells(
     Args:
         cells: the cells.
         file: the rows.
+        known: rows of other files, whose runs are not done again.
         folder: where the runs are kept.
         workers: processes at a time.
         threads: threads of each.
         tell: hears of each run.
     """
     rows = read_rows(file)
-    jobs = [(cell.table, job) for cell in cells for job in cell.jobs()]
-    left = [(table, job) for table, job in jobs if key_of(job) not in rows]
+    # a variant may be what another is by its own settings: such runs are done once
+    jobs = {key_of(job): (cell, job) for cell in cells for job in cell.jobs()}
+    left = [(cell, job) for key, (cell, job) in jobs.items() if key not in rows and key not in (known or {})]
     begun, commit, failed = time.monotonic(), present_commit(), list[str]()
     # spawned, not forked: torch's threads do not survive a fork
     with ProcessPoolExecutor(workers, mp_context=mp.get_context("spawn")) as pool:
-        waiting = {pool.submit(_one, table, job, folder, threads, commit): job for table, job in left}
+        waiting = {pool.submit(_one, cell, job, folder, threads, commit): job for cell, job in left}
         try:
             for count, future in enumerate(as_completed(waiting), start=1):
                 job, (row, said) = waiting[future], future.result()
@@ -77,13 +80,13 @@ def run_cells(
     return failed
 
 
-def run_folder(folder: Path, table: Table, job: JobSettings) -> Path:
+def run_folder(folder: Path, job: JobSettings) -> Path:
     """Return where a run is kept: its settings are part of the name, so that variants do not meet."""
-    name = f"{Path(job.graph.source).stem}-{job.model.name}-{settings_sha256(job)}"
-    return folder / table.name / name / f"seed-{job.seed}"
+    name = f"{Path(job.graph.source).stem}-{job.task}-{job.model.name}-{settings_sha256(job)}"
+    return folder / name / f"seed-{job.seed}"
 
 
-def _one(table: Table, job: JobSettings, folder: Path, threads: int, commit: str) -> tuple[Row | None, str]:
+def _one(cell: Cell, job: JobSettings, folder: Path, threads: int, commit: str) -> tuple[Row | None, str]:
     """Do one run in this process; return its row, None if it failed, and a line about it."""
     import torch
 
@@ -91,16 +94,18 @@ def _one(table: Table, job: JobSettings, folder: Path, threads: int, commit: str
     from gyroformer.runs.read import open_run
 
     torch.set_num_threads(threads)
-    out = run_folder(folder, table, job)
-    about = f"{job.graph.source} {job.model.name} seed {job.seed}"
+    out = run_folder(folder, job)
+    about = f"{cell.column.name} {cell.variant.name} seed {job.seed}"
     try:
         run_job(job, out=out, resume=True, report=False)
         run = open_run(out)
     except GyroformerError as error:
         return None, f"{about}: {error}"
     heads, width = run.embeddings["embedding"].shape[1:]
-    row = row_of(job, table, run.results, run.manifest, width=heads * width, commit=commit)
-    return row, f"{about}: {table.metric} {run.results[table.metric]:.2f} ({run.results['seconds']:.0f} s)"
+    row = row_of(
+        job, run.results, run.manifest, variant=cell.variant.name, width=heads * width, commit=commit
+    )
+    return row, f"{about}: {cell.metric} {run.results[cell.metric]:.2f} ({run.results['seconds']:.0f} s)"
 
 
 def present_commit() -> str:

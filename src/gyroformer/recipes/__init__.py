@@ -1,8 +1,8 @@
 """Named settings for a task, as TOML files in a folder a task.
 
-Which one is used when none is named: for models on tokens the data set's own, where there is one, else ``plain``
-for a graph without features, else ``default``; for graph networks ``networks``. ``paper`` holds the settings that
-the paper prints.
+Which one is used when none is named: ``DATASET/MODEL``, found by ``gyroformer tune``, or ``MODEL``, where there is
+one; else, for models on tokens, the data set's own, ``plain`` for a graph without features, or ``default``; for graph
+networks ``networks``. ``paper`` holds what the paper prints. A file that ends in ``.toml`` is a recipe too.
 """
 
 import tomllib
@@ -19,25 +19,40 @@ USUAL = ("default", "networks")
 
 def recipe_names(task: str) -> list[str]:
     """Return the names of the recipes for ``task``."""
-    return sorted(path.stem for path in (ROOT / task).glob("*.toml"))
+    folder = ROOT / task
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.toml"))
 
 
 def usual_recipe(task: str, *, model: str, dataset: str, features: bool = True) -> str:
     """Return the name of the recipe that is used when none is named; ``features``: whether the graph has any."""
+    known = recipe_names(task)
+    for own in (f"{dataset}/{model}", model):
+        if own in known:
+            return own
     if not get_model(model).tokens:
         return "networks"
-    known = recipe_names(task)
     if dataset in known:
         return dataset
     return "plain" if not features and "plain" in known else "default"
 
 
 def read_recipe(task: str, name: str) -> dict[str, Any]:
-    """Return the tables of the recipe ``name`` for ``task``."""
+    """Return the tables of the recipe ``name`` for ``task``, or of the file of that name if it ends in .toml."""
+    if name.endswith(".toml"):
+        return _read(Path(name))
     known = recipe_names(task)
     if name not in known:
         if name in USUAL:
             return {}
         near = did_you_mean(name, known)
         raise UsageError(f"no recipe for {task} is called {name!r}{near} (known: {', '.join(known)})")
-    return tomllib.loads((ROOT / task / f"{name}.toml").read_text(encoding="utf-8"))
+    return _read(ROOT / task / f"{name}.toml")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: the recipe cannot be read ({error.strerror})") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: is not a recipe in TOML ({error})") from None

@@ -56,6 +56,7 @@ class NodeClassification(Task):
     answer = "labels"
     Objective = ClassifyObjective
     shown = ("test_f1", "val_f1")
+    judged_by = "val_f1"
 
     def __init__(self, data: "Data", split: "Split", *, balanced: bool = False) -> None:
         self.data, self.split = data, split

@@ -74,6 +74,7 @@ class Reconstruction(Task):
     """
     Objective = EmbedObjective
     shown = ("map",)
+    judged_by = "map"
 
     def __init__(
         self,

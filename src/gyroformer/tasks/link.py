@@ -83,6 +83,7 @@ class LinkPrediction(Task):
     """
     Objective = LinkObjective
     shown = ("test_auc", "test_ap", "test_hits@10", "test_hits@50", "test_hits@100", "val_auc")
+    judged_by = "val_auc"
 
     def __init__(self, data: "Data", split: "LinkSplit", decoder: "LinkDecoder | None" = None) -> None:
         from torch import nn

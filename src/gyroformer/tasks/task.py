@@ -55,6 +55,8 @@ class Task(ABC):
     answer: ClassVar[str] = "nearest"
     #: keys of the results that are printed, the one that counts first
     shown: ClassVar[tuple[str, ...]]
+    #: the metric of ``evaluate`` by which settings are chosen, larger is better
+    judged_by: ClassVar[str]
 
     #: the graph that the model sees, on the model's device
     data: "Data"

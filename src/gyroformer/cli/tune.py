@@ -1,0 +1,187 @@
+"""``gyroformer tune``: search for settings, and write the best as a recipe."""
+
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gyroformer.cli.job_flags import given_values, job_flags
+from gyroformer.cli.options import Json, print_json
+from gyroformer.errors import UsageError, did_you_mean
+from gyroformer.models import get_model
+from gyroformer.tasks import TASKS
+from gyroformer.tasks.task import metric_title
+
+if TYPE_CHECKING:
+    from gyroformer.search.run import Found
+    from gyroformer.search.study import Told
+
+
+def tune(
+    task: Annotated[str, typer.Argument(help="What for: embed, classify or link.", show_default=False)],
+    graph: Annotated[str, typer.Argument(help="A data set's name, or a file.", show_default=False)],
+    model: Annotated[str, typer.Option(help="The model.")] = "fpst",
+    trials: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Settings tried, in all and by all workers.")
+    ] = 20,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            min=1, max=1000, help="Runs of each trial, whose mean counts; each draws its own split."
+        ),
+    ] = 1,
+    fix: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Hold an option, named as its flag: --fix epochs=200. May be repeated.",
+            metavar="NAME=VALUE",
+            show_default=False,
+        ),
+    ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="Where options outside the space come from (default: the usual recipe).", show_default=False
+        ),
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            help="A database's URL, or a file that several machines see (default: a file under --out).",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes at a time.")] = 1,
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="CPU threads of each process.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of the proposals.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the search and the recipe.")] = Path("runs/tune"),
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Where to write the recipe (default: under --out).", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Search for a model's settings on a graph and write the best as a recipe, for --recipe FILE.
+
+    Settings are chosen on validation; the test is not looked at. Stopping the command costs the trials under way: given
+    again, it goes on. Start it on several machines with one --storage and they share the work.
+
+    Example: gyroformer tune classify cora --model gcn --trials 20 --workers 2
+    """
+    from gyroformer.search.run import run_search, write_found
+    from gyroformer.search.study import Search
+
+    if task not in TASKS:
+        raise UsageError(
+            f"no task is called {task!r}{did_you_mean(task, list(TASKS))} (known: {', '.join(TASKS)})"
+        )
+    get_model(model)
+    fixed = _fixed(task, model, recipe, graph, fix or [])
+    search = Search(task, graph, model, trials, recipe=recipe, fixed=fixed, seeds=seeds, seed=seed)
+    search.job()  # a mistake is said before anything is written
+    where = storage or str(out / "journal.log")
+    found = run_search(
+        search, where, workers=workers, threads=threads, tell=_Teller(search.judged_by, trials)
+    )
+    path = write or out / f"{found.study}.toml"
+    write_found(path, found, search, _command(sys.argv[1:]))
+    if as_json:
+        print_json(_json(found, search.judged_by, path))
+    else:
+        _show(found, search.judged_by, path, graph)
+
+
+def _fixed(task: str, model: str, recipe: str | None, graph: str, pairs: list[str]) -> dict[str, Any]:
+    """Return the options that are held, nested like a job's; each is named and read as its flag is."""
+    flags = [flag for flag in job_flags(task, model, recipe, graph) if flag.path[0] != "run"]
+    known = {flag.name.partition("/")[0]: flag for flag in flags if not flag.hidden}
+    typed: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, text = pair.partition("=")
+        if not separator:
+            raise UsageError(f"--fix takes NAME=VALUE, got {pair!r}")
+        if name not in known:
+            raise UsageError(
+                f"--fix: {task} with {model} has no option {name!r}{did_you_mean(name, list(known))}"
+            )
+        flag = known[name]
+        if "__".join(flag.path) in typed:
+            raise UsageError(f"--fix gives {name} twice: keep one")
+        typed["__".join(flag.path)] = _switch(name, text) if flag.is_switch else text
+    return given_values(flags, typed, model, [])
+
+
+def _switch(name: str, text: str) -> bool:
+    words = {"yes": True, "true": True, "no": False, "false": False}
+    if text.lower() not in words:
+        raise UsageError(f"--fix {name} must be yes or no, got {text!r}")
+    return words[text.lower()]
+
+
+class _Teller:
+    """Prints a line for each trial, with the time that the others will take at this pace."""
+
+    def __init__(self, metric: str, trials: int) -> None:
+        self.metric, self.trials = metric_title(metric), trials
+        self.begun, self.heard = time.monotonic(), 0
+
+    def __call__(self, told: "Told") -> None:
+        from gyroformer.cli.training_bar import duration
+
+        self.heard += 1
+        left = (time.monotonic() - self.begun) / self.heard * max(self.trials - told.done, 0)
+        value = f"{self.metric} {told.value:.2f}" if told.value is not None else told.state
+        best = "" if told.best is None else f", best {told.best:.2f}"
+        why = f": {told.said}" if told.said else ""
+        typer.echo(
+            f"{told.done}/{self.trials}, {duration(left)} left: trial {told.number} {value}{why}{best}",
+            err=True,
+        )
+
+
+#: flags that say where and how fast, not what
+NOT_KEPT = ("--write", "--out", "--storage", "--workers", "--threads")
+
+
+def _command(words: Sequence[str]) -> str:
+    """Return the command that was typed, by the program's name, without what does not decide its result."""
+    kept, skip = ["gyroformer"], False
+    for word in words:
+        name, separator, _ = word.partition("=")
+        if not skip and name not in NOT_KEPT and word != "--json":
+            kept.append(word)
+        skip = name in NOT_KEPT and not separator and not skip
+    return shlex.join(kept)
+
+
+def _json(found: "Found", metric: str, path: Path) -> dict[str, Any]:
+    best = {"trial": found.number, "value": found.value, "params": found.params, "recipe": str(path)}
+    return {
+        "best": best,
+        "metric": metric,
+        "study": found.study,
+        "trials": found.trials,
+        "pruned": found.pruned,
+        "failed": found.failed,
+    }
+
+
+def _show(found: "Found", metric: str, path: Path, graph: str) -> None:
+    typer.echo(
+        f"best of {found.trials} trials ({found.pruned} pruned, {found.failed} failed): {metric_title(metric)} "
+        f"{found.value:.2f} in trial {found.number}"
+    )
+    for name, value in found.params.items():
+        typer.echo(f"  {name} = {value}")
+    typer.echo(f"recipe: {path}")
+    name = shlex.quote(str(path))
+    typer.echo(
+        f"to use it: gyroformer {found.job.task} {shlex.quote(graph)} --model {found.job.model.name} --recipe {name}"
+    )

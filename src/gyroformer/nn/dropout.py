@@ -1,0 +1,47 @@
+"""Dropout that does not cost more than the layer behind it."""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+#: random bits that decide one entry; four entries share a 64-bit draw
+BITS = 16
+#: entries of a block: half a megabyte of float32
+BLOCK = 131_072
+
+
+def dropout(x: Float[Tensor, "..."], p: float, training: bool) -> Float[Tensor, "..."]:
+    r"""Return :math:`x \odot m/q` with :math:`m` drawn from :math:`\{0, 1\}` with mean :math:`q \approx 1 - p`.
+
+    On a CPU torch draws a whole random number for each entry, which for a table of words takes fifty times as long as
+    the linear map behind it. Here 16 bits decide: :math:`q` is :math:`1 - p` rounded to a multiple of
+    :math:`2^{-16}`, and dividing by that very number keeps the mean exact.
+
+    Args:
+        x: any shape.
+        p: fraction of the entries that are set to zero.
+        training: whether to do anything.
+    """
+    if not training or p == 0 or not x.numel():
+        return x
+    if x.device.type != "cpu":
+        return F.dropout(x, p)
+    kept = max(round((1 - p) * 2**BITS), 1)
+    if kept == 2**BITS:
+        return x
+    scale, below = 2**BITS / kept, kept - 2 ** (BITS - 1)
+    if x.requires_grad:
+        return (x * _kept(x, below)).mul_(scale)
+    # block by block, so that all but the result stays in the cache: fresh memory costs more than arithmetic
+    result = torch.empty_like(x, memory_format=torch.contiguous_format)
+    blocks = zip(x.reshape(-1).split(BLOCK), result.view(-1).split(BLOCK), strict=True)
+    for entries, dropped in blocks:
+        dropped.copy_(_kept(entries, below)).mul_(entries).mul_(scale)
+    return result
+
+
+def _kept(x: Tensor, below: int) -> Tensor:
+    """Return for each entry whether its 16 random bits, read as a signed number, are below a bound."""
+    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    return draws.view(torch.int16)[: x.numel()].view(x.shape) < below

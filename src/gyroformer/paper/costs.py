@@ -1,0 +1,169 @@
+"""What a pass costs: time and peak memory of inference and of a training step, the paper's models on its networks.
+
+Each model runs in a process of its own, warm, on the tokens and the loss of ``embed``; times are medians over repeats.
+Absolute times mean little on a shared machine: ``ratio`` is the time beside TokenGT's on the same network.
+"""
+
+import csv
+import dataclasses as dc
+import io
+import multiprocessing as mp
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gyroformer.bench.speed import reset_peak, resident, timed
+from gyroformer.durable import write_durably
+from gyroformer.paper.tables import TABLES, printed
+
+if TYPE_CHECKING:
+    from gyroformer.jobs.plan import Plan
+
+REPEATS = 20
+TWIN = "tokengt"
+PASSES = ("inference", "training")
+
+
+@dc.dataclass(frozen=True)
+class Cost:
+    """What a model costs on a network.
+
+    Attributes:
+        dataset: the network.
+        model: the model.
+        part: ``"inference"``: where the nodes are, without gradients; ``"training"``: loss, gradients and Adam.
+        milliseconds: median time.
+        spread: half the range between the quartiles of the repeats, relative to the median.
+        megabytes: what the pass adds to the resident memory at most; None where it cannot be read.
+        repeats: number of repeats.
+        threads: CPU threads.
+    """
+
+    dataset: str
+    model: str
+    part: str
+    milliseconds: float
+    spread: float
+    megabytes: float | None
+    repeats: int
+    threads: int
+
+
+def paper_models() -> list[str]:
+    """Return the models that the paper has."""
+    table = TABLES["table1"]
+    return [name for name in table.models if printed("table1", "web-edu", name) is not None]
+
+
+def measure_costs(
+    datasets: Sequence[str],
+    models: Sequence[str],
+    *,
+    repeats: int = REPEATS,
+    threads: int = 1,
+    tell: Callable[[str], None] = lambda line: None,
+) -> list[Cost]:
+    """Return the costs, each model in a process of its own, one after the other."""
+    context, found = mp.get_context("spawn"), list[Cost]()
+    for dataset in datasets:
+        for model in models:
+            receiver, sender = context.Pipe(duplex=False)
+            child = context.Process(target=_measured, args=(dataset, model, repeats, threads, sender))
+            child.start()
+            sender.close()
+            try:
+                costs: list[Cost] = receiver.recv()
+            except EOFError:
+                tell(f"{dataset} {model}: the process ended without a result")
+                continue
+            finally:
+                child.join()
+            found += costs
+            tell(f"{dataset} {model}: " + ", ".join(f"{one.part} {one.milliseconds:.1f} ms" for one in costs))
+    return found
+
+
+def _measured(dataset: str, model: str, repeats: int, threads: int, sender: Any) -> None:
+    import torch
+
+    from gyroformer.jobs.plan import plan_model, plan_task
+    from gyroformer.runs.read import load_graph
+    from gyroformer.train.learner import Learner
+
+    torch.set_num_threads(threads)
+    cell = TABLES["table1"].cells([dataset], [model])[0]
+    job = cell.job()
+    graph = load_graph(job.graph)
+    plan = plan_model(job, graph, plan_task(job, graph))
+    learner = Learner(plan.model, plan.task, job.training)
+    steps = {"inference": _inference(plan), "training": _training(learner)}
+    costs = []
+    for part in PASSES:
+        step = steps[part]
+        seconds = timed(step, repeats)
+        reset_peak()
+        before = resident("VmRSS")
+        step()
+        peak = resident("VmHWM")
+        memory = None if before is None or peak is None else round((peak - before) / 1024, 1)
+        middle = statistics.median(seconds)
+        low, _, high = statistics.quantiles(seconds, n=4)
+        spread = round((high - low) / 2 / middle, 3)
+        costs.append(Cost(dataset, model, part, round(1e3 * middle, 3), spread, memory, repeats, threads))
+    sender.send(costs)
+
+
+def _inference(plan: "Plan") -> Callable[[], None]:
+    import torch
+
+    def step() -> None:
+        plan.model.eval()
+        with torch.no_grad():
+            plan.model.positions(plan.data)
+
+    return step
+
+
+def _training(learner: Any) -> Callable[[], None]:
+    def step() -> None:
+        learner.train()
+        learner.optimizer.zero_grad(set_to_none=True)
+        learner.task.loss(learner.model).backward()
+        learner.optimizer.step()
+
+    return step
+
+
+def cost_rows(costs: Sequence[Cost]) -> list[dict[str, Any]]:
+    """Return the costs as rows, each with its time beside the flat twin's."""
+    twins = {(one.dataset, one.part): one.milliseconds for one in costs if one.model == TWIN}
+    rows = []
+    for one in costs:
+        twin = twins.get((one.dataset, one.part))
+        rows.append({**dc.asdict(one), "ratio": None if not twin else round(one.milliseconds / twin, 3)})
+    return rows
+
+
+def write_costs(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write the rows, whole or not at all."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(path, text.getvalue().encode())
+
+
+def read_costs(path: Path) -> list[dict[str, Any]]:
+    """Return the rows that were written; none if there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        rows: list[dict[str, Any]] = list(csv.DictReader(file))
+    for row in rows:
+        for name in ("milliseconds", "spread", "megabytes", "ratio"):
+            row[name] = float(row[name]) if row[name] else None
+        for name in ("repeats", "threads"):
+            row[name] = int(row[name])
+    return rows

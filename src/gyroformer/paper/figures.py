@@ -1,0 +1,227 @@
+"""The paper's figures from runs and graphs: the numbers behind each as a small file, and the picture as SVG.
+
+``training``: curvature and mAP during training with one head; ``widths``: mAP by width; ``sectional``: how curved the
+twelve networks are; ``pca``: embeddings, flat beside curved.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gyroformer.durable import write_durably
+from gyroformer.errors import MissingPartError
+from gyroformer.paper.rows import Rows
+from gyroformer.paper.run import run_folder
+from gyroformer.paper.summary import values_of
+from gyroformer.paper.tables import NETWORKS, TABLES, TWINS, WIDTHS, Cell
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: networks whose sectional curvature is shown: those of both tables
+GRAPHS = (*NETWORKS, "texas", "cornell", "wisconsin", "actor", "airport", "citeseer", "pubmed", "cora")
+FLAT, CURVED = "#d9822b", "#2b6cb0"
+TITLES = {"fpst": "FPS-T", "tokengt": "TokenGT"}
+
+
+def needed_cells() -> list[Cell]:
+    """Return the cells whose runs the figures are drawn from."""
+    twins = TABLES["table1"].cells(models=TWINS, seeds=1)
+    return [*TABLES["one-head"].cells(), *TABLES["widths"].cells(), *twins]
+
+
+def draw_figures(
+    rows: Rows, runs: Path, results: Path, pictures: Path, tell: Callable[[str], None] = lambda line: None
+) -> list[Path]:
+    """Draw every figure whose runs are there; return the pictures.
+
+    Args:
+        rows: rows of the runs.
+        runs: folder of the runs.
+        results: folder for the numbers.
+        pictures: folder for the pictures.
+        tell: takes lines of progress.
+    """
+    drawn = []
+    for name, draw in {
+        "training": lambda: _training(runs, results),
+        "widths": lambda: _widths(rows, results),
+        "sectional": lambda: _sectional(results, tell),
+        "pca": lambda: _pca(runs),
+    }.items():
+        figure = draw()
+        if figure is None:
+            tell(f"{name}: its runs are not done")
+            continue
+        drawn.append(_save(figure, pictures / f"{name}.svg"))
+        tell(f"{name}: {drawn[-1]}")
+    return drawn
+
+
+def _training(runs: Path, results: Path) -> "Figure | None":
+    """Draw curvature and mAP of one head during training, a column for each network."""
+    from gyroformer.runs.read import open_run
+
+    table: list[dict[str, Any]] = []
+    for cell in TABLES["one-head"].cells():
+        folder = run_folder(runs, cell.job())
+        if (folder / "results.json").exists():
+            for row in open_run(folder).history:
+                if "metrics" in row:
+                    values = {"map": row["metrics"]["map"], "curvature": row["curvatures"][0]}
+                    table.append({"dataset": cell.column.dataset, "epoch": row["epoch"], **values})
+    if not table:
+        return None
+    _write(results / "figure_training.csv", table)
+    names = list(dict.fromkeys(row["dataset"] for row in table))
+    figure, axes = _axes(2, len(names), height=3.6)
+    for column, name in enumerate(names):
+        mine = [row for row in table if row["dataset"] == name]
+        epochs = [row["epoch"] for row in mine]
+        axes[0][column].plot(epochs, [row["curvature"] for row in mine], color=CURVED)
+        axes[1][column].plot(epochs, [row["map"] for row in mine], color=CURVED)
+        axes[0][column].set_title(name)
+        axes[1][column].set_xlabel("epoch")
+    axes[0][0].set_ylabel("curvature")
+    axes[1][0].set_ylabel("mAP, %")
+    return figure
+
+
+def _widths(rows: Rows, results: Path) -> "Figure | None":
+    """Draw mAP against width, a line for each twin with the range of its seeds."""
+    table: list[dict[str, Any]] = []
+    for cell in TABLES["widths"].cells():
+        model, width = cell.variant.name.split(", width ")
+        found = values_of(cell, rows)
+        table += [{"model": model, "width": width, "seed": seed, "map": v} for seed, v in found.items()]
+    if len({(row["model"], row["width"]) for row in table}) < len(TWINS) * len(WIDTHS):
+        return None
+    _write(results / "figure_widths.csv", table)
+    figure, axes = _axes(1, 1, height=2.8, width=4.2)
+    for model, colour in zip(TWINS, (CURVED, FLAT), strict=True):
+        values = [
+            [float(row["map"]) for row in table if row["model"] == model and row["width"] == str(width)]
+            for width in WIDTHS
+        ]
+        means = [float(np.mean(some)) for some in values]
+        axes[0][0].plot(list(WIDTHS), means, "o-", color=colour, label=TITLES[model])
+        axes[0][0].fill_between(
+            list(WIDTHS), [min(v) for v in values], [max(v) for v in values], color=colour, alpha=0.2
+        )
+    axes[0][0].set_xscale("log", base=2)
+    axes[0][0].set_xticks(list(WIDTHS), [str(width) for width in WIDTHS])
+    axes[0][0].set_xlabel("width")
+    axes[0][0].set_ylabel("mAP on Web-Edu, %")
+    axes[0][0].legend(frameon=False)
+    return figure
+
+
+def _sectional(results: Path, tell: Callable[[str], None]) -> "Figure":
+    """Draw the histograms of the networks' sectional curvature with their means."""
+    from gyroformer.data.load import load
+    from gyroformer.graphs.analysis.curvature import graph_curvature
+
+    file = results / "figure_sectional.json"
+    known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    for name in GRAPHS:
+        if name not in known:
+            tell(f"sectional curvature of {name}")
+            data = load(name)
+            found = graph_curvature(data.edge_index, int(data.num_nodes or 0))
+            known[name] = {
+                "mean": found.mean,
+                "standard_error": found.standard_error,
+                "triples": found.triples,
+                "exact": found.exact,
+                "edges": [round(edge, 6) for edge in found.edges],
+                "counts": list(found.counts),
+            }
+            write_durably(file, (json.dumps(known, indent=1) + "\n").encode())
+    figure, axes = _axes(3, 4, height=5.4)
+    for place, name in enumerate(GRAPHS):
+        axis, one = axes[place // 4][place % 4], known[name]
+        edges, counts = np.array(one["edges"]), np.array(one["counts"])
+        axis.bar(edges[:-1], counts / counts.sum(), np.diff(edges), align="edge", color=CURVED)
+        axis.axvline(one["mean"], color=FLAT, linewidth=1)
+        axis.set_title(f"{name}: {one['mean']:+.3f}")
+        axis.set_yticks([])
+    return figure
+
+
+def _pca(runs: Path) -> "Figure | None":
+    """Draw the embeddings' two main directions, the flat twin above the curved model, a column for each network."""
+    from gyroformer.runs.read import open_run
+
+    pictures: dict[tuple[str, str], np.ndarray] = {}
+    for cell in TABLES["table1"].cells(models=TWINS, seeds=1):
+        folder = run_folder(runs, cell.job())
+        if (folder / "results.json").exists():
+            tangent = open_run(folder).embeddings["embedding"]
+            pictures[cell.column.dataset, cell.variant.model] = _main_directions(
+                tangent.reshape(len(tangent), -1)
+            )
+    names = [name for name in NETWORKS if all((name, model) in pictures for model in TWINS)]
+    if not names:
+        return None
+    figure, axes = _axes(2, len(names), height=4.4)
+    for column, name in enumerate(names):
+        for row, (model, colour) in enumerate(zip(reversed(TWINS), (FLAT, CURVED), strict=True)):
+            axis, points = axes[row][column], pictures[name, model]
+            axis.scatter(points[:, 0], points[:, 1], s=1, color=colour, linewidths=0, rasterized=True)
+            axis.set_xticks([])
+            axis.set_yticks([])
+            axis.set_aspect("equal", adjustable="datalim")
+        axes[0][column].set_title(name)
+    for row, model in enumerate(reversed(TWINS)):
+        axes[row][0].set_ylabel(TITLES[model])
+    return figure
+
+
+def _main_directions(x: np.ndarray) -> np.ndarray:
+    """Return the rows of a table by their two main directions, signs fixed so that equal tables give equal pictures."""
+    centred = x - x.mean(0)
+    _, _, directions = np.linalg.svd(centred, full_matrices=False)
+    found = centred @ directions[:2].T
+    return found * np.sign(found[np.abs(found).argmax(0), [0, 1]])
+
+
+def _axes(rows: int, columns: int, *, height: float, width: float = 9.0) -> "tuple[Figure, list[list[Axes]]]":
+    try:
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        from matplotlib import pyplot as plt
+    except ImportError:
+        raise MissingPartError("matplotlib", "figures", "drawing") from None
+    plt.rcParams |= {"font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": ""}
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(width, height), squeeze=False, layout="constrained", dpi=200
+    )
+    return figure, axes.tolist()
+
+
+def _save(figure: "Figure", path: Path) -> Path:
+    from matplotlib import pyplot as plt
+
+    text = io.BytesIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(path, text.getvalue())
+    return path
+
+
+def _write(path: Path, table: Sequence[Mapping[str, Any]]) -> None:
+    text = io.StringIO()
+    columns: Iterable[str] = table[0]
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(path, text.getvalue().encode())

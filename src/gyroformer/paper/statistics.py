@@ -1,0 +1,93 @@
+r"""What paired runs say about two models: the difference with its interval, and tests corrected for how they were made.
+
+Two runs are a pair if they have the same seed, which gives them the same split. Runs on draws of one data set share
+nodes, so that their differences are not independent: there the variance of the mean is taken as
+:math:`(1/n + n_\text{test}/n_\text{train})\,s^2` instead of :math:`s^2/n` (Nadeau and Bengio, 2003).
+"""
+
+import dataclasses as dc
+import math
+from collections.abc import Mapping, Sequence
+
+#: two-sided
+LEVEL = 0.95
+
+
+@dc.dataclass(frozen=True)
+class Difference:
+    """The paired difference of two models on a data set.
+
+    Attributes:
+        pairs: number of seeds that both have.
+        mean: mean difference.
+        half: half the 95 % interval of it; None for a single pair.
+        t: p-value of the paired t-test; None for a single pair.
+        corrected: whether interval and t-test allow for splits that overlap.
+    """
+
+    pairs: int
+    mean: float
+    half: float | None
+    t: float | None
+    corrected: bool
+
+
+def paired_difference(
+    ours: Mapping[int, float], others: Mapping[int, float], *, overlap: float = 0.0
+) -> Difference | None:
+    """Return ours minus theirs over the seeds that both have; None if they share none.
+
+    Args:
+        ours: a metric by seed.
+        others: the same of another model.
+        overlap: test nodes for each training node where splits are drawn anew for each seed; 0 for one fixed split.
+    """
+    from scipy import stats
+
+    values = paired_values(ours, others)
+    if not values:
+        return None
+    count, mean = len(values), math.fsum(values) / len(values)
+    if count < 2:
+        return Difference(count, mean, None, None, overlap > 0)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+    error = math.sqrt(variance * (1 / count + overlap))
+    half = float(stats.t.ppf((1 + LEVEL) / 2, count - 1)) * error
+    p = 1.0 if error == 0 and mean == 0 else 0.0 if error == 0 else _two_sided(mean / error, count - 1)
+    return Difference(count, mean, half, p, overlap > 0)
+
+
+def _two_sided(t: float, degrees: int) -> float:
+    from scipy import stats
+
+    return float(2 * stats.t.sf(abs(t), degrees))
+
+
+def signed_rank(values: Sequence[float]) -> float | None:
+    """Return the p-value of Wilcoxon's signed-rank test, zeros shared out; None without a difference."""
+    from scipy import stats
+
+    if len(values) < 2 or not any(values):
+        return None
+    return float(stats.wilcoxon(values, zero_method="zsplit").pvalue)
+
+
+def paired_values(ours: Mapping[int, float], others: Mapping[int, float]) -> list[float]:
+    """Return ours minus theirs for each seed that both have."""
+    return [ours[seed] - others[seed] for seed in sorted(ours.keys() & others.keys())]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return the p-values adjusted for being a family, by Holm's step-down method, in the order given."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = largest
+    return adjusted
+
+
+def sample_half(percent: float, nodes: int) -> float:
+    """Return half the 95 % interval, in percent, that a test on so many nodes leaves to a fraction (normal)."""
+    fraction = min(max(percent / 100, 0.0), 1.0)
+    return 100 * 1.959964 * math.sqrt(fraction * (1 - fraction) / nodes)

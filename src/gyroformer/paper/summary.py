@@ -1,0 +1,75 @@
+"""What the rows of a table say together: a mean for each cell, and how FPS-T differs from every other model."""
+
+import dataclasses as dc
+from collections.abc import Sequence
+from typing import Any
+
+from gyroformer.paper.rows import Rows, key_of
+from gyroformer.paper.statistics import holm, paired_difference, paired_values, sample_half, signed_rank
+from gyroformer.paper.tables import Cell, best_published, printed
+
+#: the row that the others are compared with, in the tables and in the ablations
+OURS = ("fpst", "curvature learned at 0.05")
+
+
+def values_of(cell: Cell, rows: Rows) -> dict[int, float]:
+    """Return the metric of each run of a cell that is done, by seed."""
+    return {job.seed: float(rows[key]["value"]) for job in cell.jobs() if (key := key_of(job)) in rows}
+
+
+def collected(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
+    """Return for each cell that has rows their mean with its 95 % interval, beside what is printed elsewhere."""
+    from gyroformer.runs.spread import interval
+
+    found = []
+    for cell in cells:
+        values = values_of(cell, rows)
+        if not values:
+            continue
+        row = rows[next(key for job in cell.jobs() if (key := key_of(job)) in rows)]
+        mean, half = interval(list(values.values()))
+        paper = printed(cell.table.name, cell.column.dataset, cell.variant.name)
+        best, nodes = best_published(cell.column.dataset), cell.column.test_nodes
+        found.append(
+            {
+                "dataset": cell.column.name,
+                "model": cell.variant.name,
+                "mean": mean,
+                "low": None if half is None else mean - half,
+                "high": None if half is None else mean + half,
+                "seeds": len(values),
+                "paper": None if paper is None else paper[0],
+                "paper_std": None if paper is None else paper[1],
+                "published": None if best is None or not nodes else best[0],
+                "test_half": sample_half(mean, nodes) if nodes else None,
+                "parameters": int(row["parameters"]),
+                "width": int(row["width"]),
+                "recipe": row["recipe"],
+                "validation": float(row["validation"]) if row["validation"] else None,
+            }
+        )
+    return found
+
+
+def differences(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
+    """Return FPS-T minus every other row of a column, seed by seed; Holm's family is the whole table."""
+    found: list[dict[str, Any]] = []
+    by_column: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_column.setdefault(cell.column.name, []).append(cell)
+    for name, column in by_column.items():
+        ours = next((values_of(cell, rows) for cell in column if cell.variant.name in OURS), {})
+        for cell in column:
+            if cell.variant.name in OURS:
+                continue
+            others = values_of(cell, rows)
+            one = paired_difference(ours, others, overlap=cell.column.overlap)
+            if one is not None:
+                rank = signed_rank(paired_values(ours, others))
+                found.append(
+                    {"dataset": name, "model": cell.variant.name, **dc.asdict(one), "wilcoxon": rank}
+                )
+    tested = [row for row in found if row["t"] is not None]
+    for row, p in zip(tested, holm([row["t"] for row in tested]), strict=True):
+        row["holm"] = p
+    return found

@@ -1,0 +1,1 @@
+"""The search for settings: the space, the study that several processes share, and the recipe it ends in."""

@@ -1,0 +1,178 @@
+"""A whole search: workers on one study, and the recipe of its best trial."""
+
+import dataclasses as dc
+import datetime as dt
+import multiprocessing as mp
+import queue
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gyroformer.errors import DivergedError, GyroformerError
+from gyroformer.search.recipe_file import write_recipe
+from gyroformer.search.study import Search, Told, best_of, ended, open_study, sees_features, work
+from gyroformer.settings import JobSettings
+from gyroformer.tasks.task import metric_title
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+#: seconds between looks whether all workers live
+LOOK = 1.0
+
+
+@dc.dataclass(frozen=True)
+class Found:
+    """What a search has found.
+
+    Attributes:
+        study: the study's name.
+        trials: trials that have ended, in all.
+        pruned: those that were stopped early.
+        failed: those whose settings did not work.
+        number: the best trial.
+        value: its validation metric.
+        params: what was chosen in it, by path.
+        job: its settings.
+    """
+
+    study: str
+    trials: int
+    pruned: int
+    failed: int
+    number: int
+    value: float
+    params: dict[str, Any]
+    job: JobSettings
+
+
+def run_search(
+    search: Search,
+    storage: str,
+    *,
+    workers: int = 1,
+    threads: int | None = None,
+    tell: Callable[[Told], None] = lambda told: None,
+) -> Found:
+    """Do the trials that are missing, with several processes if wanted, and return the best of all.
+
+    Args:
+        search: what is searched for.
+        storage: a database's URL, or a file for a journal; studies of other searches may be in it.
+        workers: processes on this machine; others may work on the same storage.
+        threads: threads of each; None for torch's own choice.
+        tell: hears of each trial that has ended.
+    """
+    from gyroformer.runs.read import load_graph
+
+    graph = load_graph(search.job().graph)
+    open_study(search, search.space(features=sees_features(search, graph)), storage)
+    if workers == 1:
+        _work(search, storage, graph, threads, tell)
+    else:
+        _in_processes(search, storage, workers, threads, tell)
+    return found(search, storage, graph)
+
+
+def found(search: Search, storage: str, graph: "Data") -> Found:
+    """Return the best trial so far."""
+    from optuna.trial import TrialState
+
+    space = search.space(features=sees_features(search, graph))
+    study = open_study(search, space, storage)
+    best, done = best_of(study), ended(study)
+    if best is None or best.value is None:
+        reasons = [str(trial.user_attrs["error"]) for trial in done if "error" in trial.user_attrs]
+        raise DivergedError(
+            f"no trial of {len(done)} ran to its end" + (f": {reasons[0]}" if reasons else "")
+        )
+    path_of = {choice.name: choice.path for choice in space}
+    point = {path_of[name]: value for name, value in best.params.items()}
+    return Found(
+        study=study.study_name,
+        trials=len(done),
+        pruned=sum(trial.state == TrialState.PRUNED for trial in done),
+        failed=sum(trial.state == TrialState.FAIL for trial in done),
+        number=best.number,
+        value=best.value,
+        params=point,
+        job=search.job(point),
+    )
+
+
+def write_found(path: Path, result: Found, search: Search, command: str) -> None:
+    """Write the best trial's settings as a recipe, with what it is the best of."""
+    held_out = search.judged_by.startswith("val_")
+    lines = [
+        f"{metric_title(search.judged_by)} {result.value:.2f}, mean over {search.seeds} runs; the best of "
+        f"{result.trials} trials ({result.pruned} pruned, {result.failed} failed), {dt.date.today()}.",
+        "Chosen on validation; the test was not looked at."
+        if held_out
+        else "Chosen on the graph itself: this task holds nothing out.",
+        f"Found by: {command}",
+    ]
+    write_recipe(path, result.job, lines)
+
+
+def _work(
+    search: Search, storage: str, graph: "Data", threads: int | None, tell: Callable[[Told], None]
+) -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads or before)
+    try:
+        work(search, storage, graph, tell)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _in_processes(
+    search: Search, storage: str, workers: int, threads: int | None, tell: Callable[[Told], None]
+) -> None:
+    """Do the trials with several processes and pass on what they tell, the first error as well."""
+    # spawned, not forked: torch's threads do not survive a fork
+    context = mp.get_context("spawn")
+    said: Any = context.Queue()
+    team = [
+        context.Process(target=_worker, args=(search, storage, threads, said), daemon=True)
+        for _ in range(workers)
+    ]
+    for one in team:
+        one.start()
+    try:
+        _listen(team, said, tell)
+    finally:
+        for one in team:
+            if one.is_alive():
+                one.terminate()  # its trial is queued again by whoever works next
+        for one in team:
+            one.join()
+
+
+def _listen(team: Sequence[Any], said: Any, tell: Callable[[Told], None]) -> None:
+    while True:
+        alive = any(one.is_alive() for one in team)
+        try:
+            heard = said.get(timeout=LOOK)
+        except queue.Empty:
+            if not alive:
+                return
+            continue
+        if isinstance(heard, GyroformerError):
+            raise heard
+        tell(heard)
+
+
+def _worker(search: Search, storage: str, threads: int | None, said: Any) -> None:
+    import torch
+
+    from gyroformer.runs.read import load_graph
+
+    torch.set_num_threads(threads or 1)
+    try:
+        work(search, storage, load_graph(search.job().graph), said.put)
+    except GyroformerError as error:
+        said.put(error)
+    except KeyboardInterrupt:
+        pass  # the command that started this says so

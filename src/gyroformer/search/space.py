@@ -1,0 +1,121 @@
+"""What is searched: the paper's grid and, for every model alike, how node features are prepared.
+
+The paper prints a grid for layers, heads, weight decay, dropout, activation, hops and eigenvectors. Features decide
+more than any of these, so their preparation is in everybody's space, and so is a weight decay beyond the printed ones.
+"""
+
+import dataclasses as dc
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gyroformer.models import get_model
+from gyroformer.options.check import choices_of
+from gyroformer.settings import JobSettings
+
+
+@dc.dataclass(frozen=True)
+class Choice:
+    """A setting with the values that are tried.
+
+    Attributes:
+        path: where it is in a job, e.g. ``"features.mixing"``.
+        values: the values.
+        when: it is asked only if the setting at this path has one of these values; None for always.
+    """
+
+    path: str
+    values: tuple[Any, ...]
+    when: tuple[str, tuple[Any, ...]] | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in a study: the path, and the condition where two choices share a path."""
+        return self.path if self.when is None else f"{self.path} if {self.when[1][0]}"
+
+    def applies(self, point: Mapping[str, Any]) -> bool:
+        """Return whether it is asked after the choices at ``point``, by path."""
+        return self.when is None or point.get(self.when[0]) in self.when[1]
+
+
+#: options of models: the paper's grid, and for Transformers on tokens what graphs with features need
+GRID: dict[str, tuple[Any, ...]] = {
+    "layers": (1, 2, 3),
+    "heads": (1, 2, 4),
+    "dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7),
+    "activation": ("relu", "elu", "tanh", "sigmoid"),
+    "identifiers": (0, 4, 8, 16, 32),
+    "identifier_norm": ("unit", "entry"),
+    "edge_tokens": ("undirected", "none"),
+    "final_norm": (False, True),
+    "time_dim": (1, 8, 16),
+    "graph_weight": (0.2, 0.5, 0.8),
+}
+#: of these, what a model without classes is searched over: one layer and no dropout, as in the paper
+POINTS = ("heads", "activation", "identifiers", "time_dim", "graph_weight")
+#: at the paper's 1e-4 the curvatures hardly leave 0; each model may find out
+CURVATURE_RATES = {"embed": (1e-4, 1e-2, 5e-2)}
+USUAL_CURVATURE_RATES = (1e-4, 1e-2)
+
+FEATURES = (
+    Choice("features.entries", ("row", "l2", "binary", "zscore")),
+    Choice("features.mixing", ("none", "power", "ppr", "joined")),
+    Choice("features.hops", (2, 10, 20, 30), when=("features.mixing", ("power",))),
+    Choice("features.hops", (1, 2), when=("features.mixing", ("joined",))),
+    Choice("features.alpha", (0.1, 0.2), when=("features.mixing", ("ppr",))),
+    Choice("features.norm", ("sym", "row"), when=("features.mixing", ("power", "ppr", "joined"))),
+    Choice("features.loops", (True, False), when=("features.mixing", ("power", "ppr", "joined"))),
+    Choice("features.size", ("l2", "rms", "none")),
+    Choice("features.scale", (1.0, 2.0, 4.0), when=("features.size", ("l2", "rms"))),
+)
+WEIGHT_DECAY = Choice("training.weight_decay", (0.0, 1e-4, 5e-4, 1e-3, 5e-3, 2e-2))
+
+#: where every search with features begins, whatever the model: words alone, words alone as long as the rest, words of
+#: neighbours beside a node's own, and words spread over the graph
+STARTS: tuple[dict[str, Any], ...] = (
+    {"features.entries": "row", "features.mixing": "none", "features.size": "none"},
+    {
+        **{"features.entries": "l2", "features.mixing": "none"},
+        **{"features.size": "l2", "features.scale if l2": 4.0, "training.weight_decay": 5e-3},
+    },
+    {
+        **{"features.entries": "binary", "features.mixing": "joined", "features.hops if joined": 2},
+        **{"features.norm if power": "row", "features.loops if power": False},
+        **{"features.size": "rms", "features.scale if l2": 2.0, "training.weight_decay": 5e-3},
+    },
+    {
+        **{"features.entries": "row", "features.mixing": "ppr", "features.alpha if ppr": 0.1},
+        **{"features.norm if power": "sym", "features.loops if power": True},
+        **{"features.size": "l2", "features.scale if l2": 2.0, "training.weight_decay": 2e-2},
+    },
+)
+
+
+def space_of(job: JobSettings, *, features: bool) -> list[Choice]:
+    """Return the choices for a job's task and model; ``features``: whether the model sees node features."""
+    return [*_model_choices(job), *_training_choices(job), *(FEATURES if features else ())]
+
+
+def starts_of(space: list[Choice]) -> list[dict[str, Any]]:
+    """Return the points that a study begins with, by the choices' names: none without features."""
+    names = {choice.name for choice in space}
+    return [start for start in STARTS if start.keys() <= names]
+
+
+def _model_choices(job: JobSettings) -> Iterator[Choice]:
+    for one in get_model(job.model.name).choices():
+        if one.name not in GRID or (job.task == "embed" and one.name not in POINTS):
+            continue
+        words = choices_of(one.hint)
+        values = tuple(value for value in GRID[one.name] if not words or value in words)
+        if one.name == "time_dim":
+            values = tuple(value for value in values if value <= job.model.options["dim"])
+        if one.name == "heads":
+            values = tuple(value for value in values if job.model.options["dim"] % value == 0)
+        yield Choice(f"model.options.{one.name}", values)
+
+
+def _training_choices(job: JobSettings) -> Iterator[Choice]:
+    if job.task != "embed":
+        yield WEIGHT_DECAY
+    if job.model.options.get("learn_curvature"):
+        yield Choice("training.curvature_lr", CURVATURE_RATES.get(job.task, USUAL_CURVATURE_RATES))

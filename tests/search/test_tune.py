@@ -1,0 +1,193 @@
+"""The search for settings: the same space for all, killed and resumed, and never a look at the test."""
+
+import json
+import os
+import platform
+import time
+from pathlib import Path
+
+import pytest
+from small_graphs import write_tree
+from typer.testing import CliRunner
+
+from gyroformer.cli.app import app
+from gyroformer.cli.tune import _command
+from gyroformer.errors import UsageError
+from gyroformer.models import MODELS
+from gyroformer.recipes import read_recipe
+from gyroformer.search import study as study_module
+from gyroformer.search.run import run_search
+from gyroformer.search.space import FEATURES, STARTS, starts_of
+from gyroformer.search.study import Search, best_of, ended, open_study, running, take_up_lost
+from gyroformer.settings import make_job
+from gyroformer.tasks.classify import NodeClassification
+
+pytest.importorskip("optuna")
+FIXED = {"training": {"epochs": 3}, "objective": {"split": "random"}}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return a small labelled graph with features, as files."""
+    edges, _ = write_tree(tmp_path / "tree.csv")
+    nodes = sorted({word for line in edges.read_text().split() for word in line.split(",")})
+    labels, features = tmp_path / "labels.csv", tmp_path / "features.csv"
+    labels.write_text("".join(f"{node},{i % 2}\n" for i, node in enumerate(nodes)))
+    features.write_text("".join(f"{node},{i % 2},{1 - i % 2},1\n" for i, node in enumerate(nodes)))
+    return edges, {"graph": {"labels": str(labels), "features": str(features)}}
+
+
+def search_of(files, trials=4, model="gcn", **options):
+    edges, given = files
+    return Search("classify", str(edges), model, trials, recipe="networks", fixed=FIXED | given, **options)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_may_choose_its_features_and_every_point_is_a_job(model, files):
+    search = search_of(files, model=model)
+    space = search.space(features=True)
+    assert set(FEATURES) <= set(space)
+    assert len(starts_of(space)) == len(STARTS)
+    names = [choice.name for choice in space]
+    assert len(set(names)) == len(names)
+    for last in (False, True):
+        point = {}
+        for choice in space:
+            if choice.applies(point):
+                point[choice.path] = choice.values[-1 if last else 0]
+        job = search.job(point)
+        assert job.training.epochs == 3
+        assert job.seed >= 1000
+
+
+def test_what_is_held_leaves_the_space(files):
+    search = search_of(files)
+    held = Search(**vars(search) | {"fixed": search.fixed | {"features": {"mixing": "none"}}})
+    assert "features.mixing" not in {choice.path for choice in held.space(features=True)}
+    assert held.name(held.space(features=True)) != search.name(search.space(features=True))
+    embed = Search("embed", "web-edu", "q-gcn", 3)
+    paths = {choice.path for choice in embed.space(features=False)}
+    assert paths == {"model.options.activation", "model.options.time_dim", "training.curvature_lr"}
+
+
+def test_a_search_never_looks_at_the_test(files, tmp_path, monkeypatch):
+    def looked(*args, **keywords):
+        raise AssertionError("the test was looked at")
+
+    monkeypatch.setattr(NodeClassification, "test", looked)
+    monkeypatch.setattr(NodeClassification, "results", looked)
+    told = []
+    found = run_search(search_of(files, 5, seeds=2), str(tmp_path / "journal.log"), tell=told.append)
+    assert [one.done for one in told] == [1, 2, 3, 4, 5]
+    assert found.value == max(one.value for one in told if one.value is not None) == told[-1].best
+    assert found.trials == 5
+
+
+def test_a_study_that_was_stopped_ends_as_one_that_was_not(files, tmp_path):
+    whole = run_search(search_of(files, 7), str(tmp_path / "whole.log"))
+    parts = str(tmp_path / "parts.log")
+    run_search(search_of(files, 5), parts)
+    again = run_search(search_of(files, 7), parts)
+    assert again == whole
+
+
+def study_of(files, storage, trials=4):
+    search = search_of(files, trials)
+    return open_study(search, search.space(features=True), str(storage))
+
+
+def test_a_trial_whose_worker_died_is_done_again(files, tmp_path, monkeypatch):
+    storage = tmp_path / "journal.log"
+    study = study_of(files, storage)
+    dead, far, alive = study.ask(), study.ask(), study.ask()
+    asked = dead.suggest_categorical("features.entries", FEATURES[0].values)
+    dead.set_user_attr("host", platform.node())
+    dead.set_user_attr("pid", 2**22 + 1)  # beyond every process
+    far.set_user_attr("host", "another machine")
+    far.set_user_attr("beat", time.time())
+    alive.set_user_attr("host", platform.node())
+    alive.set_user_attr("pid", os.getpid())
+    take_up_lost(study)
+    assert [trial.number for trial in running(study)] == [far.number, alive.number]
+    assert ended(study) == []
+    waiting = [trial for trial in study.get_trials() if trial.state.name == "WAITING"]
+    assert asked in [trial.system_attrs.get("fixed_params", {}).get("features.entries") for trial in waiting]
+    monkeypatch.setattr(study_module, "LOST_AFTER", 0.0)  # as if the other machine had been silent for long
+    take_up_lost(study)
+    assert [trial.number for trial in running(study)] == [alive.number]
+
+
+def test_several_workers_share_a_study(files, tmp_path):
+    storage = str(tmp_path / "journal.log")
+    found = run_search(search_of(files, 6), storage, workers=2, threads=1)
+    assert found.trials == 6
+    assert running(study_of(files, storage)) == []
+    assert best_of(study_of(files, storage)).number == found.number
+
+
+def tune(*words, code=0):
+    done = CliRunner().invoke(app, ["tune", *map(str, words)])
+    assert done.exit_code == code, done.output
+    return done
+
+
+def test_the_command_writes_a_recipe_that_a_job_takes(files, tmp_path):
+    edges, given = files
+    fix = [f"--fix={name}={value}" for name, value in given["graph"].items()]
+    words = ["classify", edges, "--model", "gcn", "--trials", 4, "--recipe", "networks", *fix]
+    words += ["--fix=epochs=3", "--fix=split=random", "--out", tmp_path / "tune"]
+    done = tune(*words, "--json")
+    best = json.loads(done.stdout)["best"]
+    assert "4/4" in done.stderr
+    assert best["params"]["features.entries"]
+    text = Path(best["recipe"]).read_text(encoding="utf-8")
+    assert text.startswith(f"# validation F1 {best['value']:.2f}")
+    assert "the test was not looked at" in text
+    job = make_job("classify", recipe=best["recipe"], model={"name": "gcn"})
+    assert job.features.entries == best["params"]["features.entries"]
+    assert job.training.epochs == 3
+    assert "to use it: gyroformer classify" in tune(*words).stdout
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["clasify", "cora"], "no task is called 'clasify'; did you mean 'classify'"),
+        (["classify", "cora", "--model", "hgnc"], "no model is called 'hgnc'; did you mean 'hgnn'"),
+        (["classify", "cora", "--fix", "epochs"], "--fix takes NAME=VALUE"),
+        (["classify", "cora", "--fix", "epoch=3"], "has no option 'epoch'; did you mean 'epochs'"),
+        (["classify", "cora", "--fix", "epochs=none"], "--epochs must be"),
+        (["classify", "cora", "--fix", "epochs=3", "--fix", "epochs=4"], "--fix gives epochs twice"),
+        (["classify", "cora", "--fix", "balanced=perhaps"], "--fix balanced must be yes or no"),
+        (["classify", "cora", "--recipe", "nothing.toml"], "nothing.toml: the recipe cannot be read"),
+    ],
+)
+def test_wrong_words_are_one_line_and_nothing_is_written(words, said, tmp_path):
+    done = tune(*words, "--out", tmp_path / "tune", code=2)
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "tune").exists()
+
+
+def test_a_storage_that_cannot_be_used_is_named(files, tmp_path):
+    (tmp_path / "file").write_text("")
+    for storage in (str(tmp_path / "file" / "journal.log"), f"sqlite:///{tmp_path}/none/x.db"):
+        with pytest.raises(UsageError, match=r"--storage .* cannot be used"):
+            run_search(search_of(files), storage)
+
+
+def test_a_database_keeps_a_study_too(files, tmp_path):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    assert run_search(search_of(files, 2), storage).trials == 2
+    assert run_search(search_of(files, 3), storage).trials == 3
+
+
+def test_the_command_in_the_recipe_says_what_and_not_where():
+    words = ["tune", "classify", "cora", "--workers", "2", "--write=x.toml", "--trials", "5", "--json"]
+    assert _command(words) == "gyroformer tune classify cora --trials 5"
+
+
+def test_a_recipe_that_is_no_toml_is_named(tmp_path):
+    (tmp_path / "bad.toml").write_text("[features\n")
+    with pytest.raises(UsageError, match=r"bad\.toml: is not a recipe in TOML"):
+        read_recipe("classify", str(tmp_path / "bad.toml"))
