@@ -44,6 +44,7 @@ PAGES = (
     "docs/models.md",
     "docs/predict.md",
     "docs/options.md",
+    "docs/report.md",
 )
 
 
@@ -105,6 +106,23 @@ def cost() -> str:
         rows.append([f"`{name}`", *ratios])
     head = ["seconds, gyroformer / geoopt", *(f"k = {k}" for k in dict.fromkeys(row["k"] for row in found))]
     return markdown(head, rows)
+
+
+def explorer() -> str:
+    """Return the page's table: how large and how fast a page is in a browser."""
+    with (ROOT / "results" / "explorer.csv").open(newline="", encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    rows = []
+    for nodes in dict.fromkeys(row["nodes"] for row in found):
+        own = [row for row in found if row["nodes"] == nodes]
+        first, rates = own[0], {row["head"]: row["frames_per_second"] for row in own}
+        sizes = [f"{int(first[name]):,}" for name in ("nodes", "edges")]
+        rows.append(
+            [*sizes, first["megabytes"], first["first_picture_seconds"], *rates.values(), first["load"]]
+        )
+    head = ["nodes", "edges", "MB", "first picture, s"]
+    drags = [f"frames a second, {row['head']}" for row in found if row["nodes"] == found[0]["nodes"]]
+    return markdown([*head, *drags, "load"], rows, text=0)
 
 
 def speed() -> str:
@@ -344,6 +362,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "summary": summary,
     "exactness": exactness,
     "cost": cost,
+    "explorer": explorer,
     "speed": speed,
     "embed": embed,
     "sampled": sampled,
