@@ -64,7 +64,8 @@ export function drawSelection(pen, view, focus) {
   const at = (i) => now.subarray(3 * i, 3 * i + 3);
   const stroke = (others, colour, dash) => {
     pen.strokeStyle = colour;
-    pen.lineWidth = 1.5 * ratio;
+    // many lines are thin, so that what lies below them is seen
+    pen.lineWidth = (others.length > 30 ? 0.8 : 1.5) * ratio;
     pen.setLineDash(dash);
     pen.beginPath();
     for (const { node } of others.slice(0, LINKS_AT_MOST)) {
