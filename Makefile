@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n auto
+# of each target of make fuzz
+FUZZ_SECONDS ?= 70
 
-.PHONY: help demo test lint types format figures wheel-check check clean
+.PHONY: help demo test fuzz lint types format figures wheel-check check clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /	/' | expand -t 16
@@ -15,6 +17,9 @@ demo: $(STAMP)  ## show what it does, with nothing to download
 
 test: $(STAMP)  ## run every test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+fuzz: $(STAMP)  ## run hostile cases for ten minutes, and write how many ran and failed to results/fuzz.csv
+	PYTHONPATH=tests/helpers $(BIN)/python tests/helpers/fuzzing.py --seconds $(FUZZ_SECONDS)
 
 lint: $(STAMP)  ## ruff: rules and format
 	$(BIN)/ruff check .

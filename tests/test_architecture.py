@@ -13,6 +13,7 @@ ROOT = Path(gyroformer.__file__).parent
 LAYERS = [
     *(
         "errors",
+        "untrusted",
         "durable",
         "arrays",
         "cache",

@@ -93,8 +93,8 @@ def test_another_method_of_packing_is_refused(tmp_path):
 def test_what_is_no_archive(tmp_path):
     np.save(tmp_path / "a.npy", np.arange(3))
     assert "a single array" in str(refusal(tmp_path / "a.npy"))
-    assert "cannot be read (No such file or directory)" in str(refusal(tmp_path / "absent.npz"))
-    assert "cannot be read (Is a directory)" in str(refusal(tmp_path))
+    assert "is missing" in str(refusal(tmp_path / "absent.npz"))
+    assert "is a folder, not a regular file" in str(refusal(tmp_path))
     (tmp_path / "a.txt").write_text("1 2\n")
     assert "not a zip file" in str(refusal(tmp_path / "a.txt"))
 

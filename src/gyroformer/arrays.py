@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from gyroformer.errors import DataError
+from gyroformer.untrusted import check_regular
 
 Arrays = dict[str, np.ndarray]
 
@@ -42,6 +43,7 @@ def read_arrays(
         DataError: (or ``error``) in one line, if the file cannot be opened, is no archive or is damaged, or if an
             array to be read is missing, pickled, or larger than the bytes it has.
     """
+    check_regular(path, error=error)
     try:
         with path.open("rb") as file:
             if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
@@ -52,7 +54,8 @@ def read_arrays(
                 wanted = list(members) if names is None else names
                 for name in wanted:
                     if name not in members:
-                        found = ", ".join(sorted(members)[:12]) or "nothing"
+                        shown = (one if one.isprintable() else repr(one) for one in sorted(members)[:12])
+                        found = ", ".join(shown) or "nothing"
                         raise error(f"{path}: has no array {name!r}, only {found}: {advice}")
                 return {name: _read_member(archive, members[name]) for name in wanted}
     except error:

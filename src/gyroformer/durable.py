@@ -114,6 +114,27 @@ def write_durably(path: Path, content: bytes) -> None:
         raise
 
 
+def check_target(path: Path, flag: str) -> None:
+    """Raise unless a file can be written to ``path``, which ``flag`` names: better before the work than after it."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise UsageError(f"{flag} {path}: is a folder; name a file")
+    if not folder.is_dir():
+        raise UsageError(f"{flag} {path}: the folder {folder} does not exist")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{flag} {path}: is a device or a pipe, and would be replaced; name a file")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"{flag} {path}: the folder {folder} cannot be written")
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Make ``path``, which a user named, hold ``content``; DataError if that cannot be."""
+    try:
+        write_durably(path, content)
+    except (OSError, ValueError) as error:  # ValueError: a path without a name
+        raise DataError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+
+
 if sys.platform == "win32":
     import msvcrt
 

@@ -61,12 +61,12 @@ class Interrupted(GyroformerError):
 
 
 @contextmanager
-def in_file(path: Path) -> Iterator[None]:
-    """Put the file's name before the message of a DataError raised inside."""
+def in_file(path: Path, kind: type[DataError] = DataError) -> Iterator[None]:
+    """Put the file's name before the message of a DataError raised inside, which becomes one of ``kind``."""
     try:
         yield
     except DataError as error:
-        raise DataError(f"{path}: {error}") from None
+        raise kind(f"{path}: {error}") from None
 
 
 def did_you_mean(name: str, known: list[str]) -> str:

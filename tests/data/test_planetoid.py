@@ -35,7 +35,7 @@ def test_test_nodes_get_their_own_rows(tmp_path, gap):
         ("test.index", b"", "empty"),
         ("test.index", b"510\n511\n", "do not fit together"),
         ("allx", python2_pickle(np.eye(3)), "expected a sparse matrix"),
-        ("ally", python2_pickle([1, 2]), "not loaded|expected a table"),
+        ("ally", python2_pickle([1, 2]), "not loaded|expected an array"),
         ("graph", python2_pickle([1, 2]), "expected lists of neighbours"),
         ("y", python2_pickle(np.eye(3, dtype=np.int32)[np.zeros(400, dtype=int)]), "leave fewer than 500"),
     ],

@@ -54,3 +54,21 @@ def test_size():
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):
         FeatureOptions(**wrong)
+
+
+@pytest.mark.parametrize("entries", ["zscore", "l2", "row", "raw"])
+@pytest.mark.parametrize("size", ["rms", "l2"])
+@pytest.mark.parametrize("exponent", [-120, -80, 0, 80, 120])
+def test_the_unit_of_measurement_changes_no_bit(entries, size, exponent):
+    """A power of two is exact: squares of 1e±25 are not float32, and no separable column may be lost to them."""
+    x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+    usual = ready(x, entries=entries, size=size)
+    scaled = ready(x * 2.0**exponent, entries=entries, size=size)
+    assert torch.equal(scaled, usual)
+
+
+def test_features_at_the_end_of_float32_stay_finite():
+    x = torch.tensor([[3e38, -3e38], [-3e38, 3e38], [3e38, 3e38]])
+    for entries in ("zscore", "l2", "row"):
+        for size in ("rms", "l2", "none"):
+            assert ready(x, entries=entries, size=size).isfinite().all()

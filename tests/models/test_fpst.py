@@ -96,9 +96,9 @@ def flip_one_bit(folder):
     [
         (truncate, CorruptFileError, "its bytes are not those that were saved"),
         (flip_one_bit, CorruptFileError, "its bytes are not those that were saved"),
-        (lambda f: (f / "model.safetensors").unlink(), CorruptFileError, "the weights are missing"),
+        (lambda f: (f / "model.safetensors").unlink(), CorruptFileError, "model.safetensors: is missing"),
         (lambda f: (f / "config.json").write_text('{"format": 1'), CorruptFileError, "cannot be read"),
-        (lambda f: (f / "config.json").write_text("[]"), CorruptFileError, "'format' is missing"),
+        (lambda f: (f / "config.json").write_text("[]"), CorruptFileError, "is not a JSON object"),
         (lambda f: shutil.rmtree(f), DataError, "no saved model here"),
         (edit(lambda a: a.update(format=99)), CorruptFileError, "format 99 is none that this version reads"),
         (edit(lambda a: a.update(model="tokengt")), DataError, "of kind 'tokengt', not 'fpst'"),

@@ -155,7 +155,7 @@ def test_a_failing_compiler_is_reported_in_one_line(monkeypatch, caplog, tmp_pat
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert build.library.__wrapped__() is None
     assert "could not be built (no such flag)" in caplog.text
-    assert list((tmp_path / "gyroformer" / "native").iterdir()) == []
+    assert list((tmp_path / "gyroformer" / "kernels").iterdir()) == []
 
 
 @needs_compiler

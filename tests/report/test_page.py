@@ -119,7 +119,7 @@ def test_a_graph_that_is_gone_is_said(runs, tmp_path):
     (copy / "graph.npz").unlink()  # as a version that kept no graph left it
     del manifest["files"]["graph.npz"], manifest["sha256"]
     manifest["sha256"] = files._own_checksum(manifest)
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    (copy / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
     write_report([copy], tmp_path / "r.html")
     read = Reader((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "does not say where its graph came from" in read.block["runs"][0]["note"]
@@ -186,5 +186,5 @@ def test_an_altered_run_is_refused(runs, tmp_path):
 
 def test_a_place_that_cannot_be_written_is_said(runs, tmp_path):
     (tmp_path / "taken").mkdir()
-    with pytest.raises(DataError, match="could not be written"):
+    with pytest.raises(UsageError, match="is a folder; name a file"):
         write_report([runs["flat"]], tmp_path / "taken")

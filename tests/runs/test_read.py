@@ -141,7 +141,7 @@ def as_format_1(folder):
     del manifest["files"]["graph.npz"], manifest["sha256"]
     manifest["files"]["config.json"] = files.sha256_of(folder / "config.json")
     manifest["sha256"] = files._own_checksum(manifest)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
 
 
 def test_a_run_of_the_first_format_is_read_and_not_resumed(tmp_path, caplog):

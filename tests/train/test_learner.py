@@ -69,7 +69,7 @@ def test_a_state_of_another_model_is_refused(model, task, settings):
     with pytest.raises(
         CorruptFileError, match=r"does not fit the model \(first: 'model.tokenizer.node_type'\)"
     ):
-        learner.check_names(state, "here")
+        learner.check_state(state, "here")
 
 
 def test_a_model_without_parameters_is_refused(task, settings):

@@ -21,6 +21,7 @@ from torch import Tensor
 
 import gyroformer
 from gyroformer.bench.geoopt_twin import GeooptTransformer
+from gyroformer.durable import write_output
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.nn.transformer import FlatTransformer, StereographicTransformer
 
@@ -98,6 +99,8 @@ def measure(
     for name in names:
         if name not in CASES:
             raise UsageError(f"no case is called {name!r}{did_you_mean(name, list(CASES))}")
+    if not variants:
+        raise UsageError(f"no variant is named; choose from {', '.join(VARIANTS)}")
     for variant in variants:
         if variant not in VARIANTS:
             raise UsageError(f"no variant is called {variant!r}{did_you_mean(variant, list(VARIANTS))}")
@@ -191,7 +194,7 @@ def resident(key: str) -> int | None:
     status = Path("/proc/self/status")
     if not status.exists():
         return None
-    line = next(line for line in status.read_text().splitlines() if line.startswith(key))
+    line = next(line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith(key))
     return int(line.split()[1])
 
 
@@ -231,7 +234,14 @@ def _commit() -> str | None:
     """Return the commit of the checkout that this package runs from, None if it is installed otherwise."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10)
+        done = subprocess.run(
+            command,
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=10,
+        )
     except OSError:
         return None
     return done.stdout.strip() or None
@@ -239,7 +249,7 @@ def _commit() -> str | None:
 
 def _processor_name() -> str:
     info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
+    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.exists() else []
     return next(
         (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine()
     )
@@ -247,6 +257,5 @@ def _processor_name() -> str:
 
 def save(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write rows and environment as JSON."""
-    path.write_text(
-        json.dumps({"environment": environment(), "rows": rows, "ratios": ratios(rows)}, indent=1) + "\n"
-    )
+    found = {"environment": environment(), "rows": rows, "ratios": ratios(rows)}
+    write_output(path, (json.dumps(found, indent=1) + "\n").encode())

@@ -6,6 +6,7 @@ by themselves (``gyroformer.tasks``).
 """
 
 import functools
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -27,6 +28,8 @@ from gyroformer.cli.predict import predict
 from gyroformer.cli.report import report
 from gyroformer.cli.reproduce import reproduce
 from gyroformer.cli.resume_command import resume_command
+from gyroformer.cli.root import READER_GONE, Root
+from gyroformer.cli.terminal import give_up_stdout, say, show_log
 from gyroformer.cli.tune import tune
 from gyroformer.errors import GyroformerError, Interrupted
 from gyroformer.tasks import TASKS
@@ -35,6 +38,7 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="gyroformer",
+    cls=Root,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -49,18 +53,19 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **kwargs)
         except KeyboardInterrupt:
-            typer.echo("interrupted", err=True)
+            say("interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            give_up_stdout()
+            raise typer.Exit(READER_GONE) from None
         except Interrupted as stop:
-            typer.echo(
-                f"interrupted after epoch {stop.epoch}; to go on:\n  {resume_command(sys.argv, stop.run)}",
-                err=True,
-            )
+            say(f"interrupted after epoch {stop.epoch}; to go on:", err=True)
+            say(f"  {resume_command(sys.argv, stop.run)}", err=True)
             raise typer.Exit(stop.exit_code) from None
         except GyroformerError as error:
             if os.environ.get("GYROFORMER_TRACEBACK"):
                 raise
-            typer.echo(f"error: {error}", err=True)
+            say(f"error: {error}", err=True)
             raise typer.Exit(error.exit_code) from None
 
     return run
@@ -89,7 +94,7 @@ for _command in COMMANDS:
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"gyroformer {gyroformer.__version__}")
+        say(f"gyroformer {gyroformer.__version__}")
         raise typer.Exit
 
 
@@ -100,8 +105,12 @@ def _root(
     ] = False,
 ) -> None:
     """Transformers whose attention heads live in spaces of learnable curvature, for graphs."""
+    show_log()
 
 
 def main() -> None:
     """Run the command line and exit: 0 done, 2 wrong usage, else the code of the error raised."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # None or another where a program embeds this one
+            stream.reconfigure(errors="backslashreplace")  # ids that the terminal's encoding does not have
     app()

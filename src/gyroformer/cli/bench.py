@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-from gyroformer.cli.options import Json, Threads, print_json, set_threads
+from gyroformer.cli.options import Json, Threads, set_threads
+from gyroformer.cli.terminal import print_json, say, terminal
+from gyroformer.durable import check_target
 
 HEADERS = ("ours/flat", "eager", "geoopt/ours", "eager", "memory", "eager")
 
@@ -18,7 +20,7 @@ def bench(
     variants: Annotated[
         str, typer.Option(help="Which to run, separated by commas.")
     ] = "ours,ours compiled,flat,flat compiled,geoopt",
-    rounds: Annotated[int, typer.Option(min=1, help="Timed rounds; the median is reported.")] = 9,
+    rounds: Annotated[int, typer.Option(min=1, max=10_000, help="Timed rounds; the median is reported.")] = 9,
     memory: Annotated[
         bool, typer.Option(help="Measure peak memory too, each variant in a fresh process.")
     ] = True,
@@ -34,6 +36,8 @@ def bench(
     """
     from gyroformer.bench import speed
 
+    if out is not None:
+        check_target(out, "--out")
     set_threads(threads)
     chosen = [variant.strip() for variant in variants.split(",") if variant.strip()]
     rows = list(
@@ -42,7 +46,7 @@ def bench(
             chosen,
             rounds=rounds,
             memory=memory,
-            said=lambda line: typer.echo(line, err=True),
+            said=lambda line: say(line, err=True),
         )
     )
     if out is not None:
@@ -54,10 +58,9 @@ def bench(
 
 
 def _print_table(rows: list[dict[str, object]], ratios: list[dict[str, object]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = terminal()
     times = Table("case", "pass", "variant", "ms", "peak MB", title="Medians")
     for row in rows:
         cells = [

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gyroformer.cli.options import Json, Seed, print_json
+from gyroformer.cli.options import Json, Seed
 from gyroformer.cli.progress import progress
-from gyroformer.errors import UsageError
+from gyroformer.cli.terminal import print_json, styled, terminal, visible
+from gyroformer.durable import check_target
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help="A data set's name, or a graph file.")]
 Samples = Annotated[
     int | None,
-    typer.Option("--samples", help="Draw this many nodes of each component instead of using all."),
+    typer.Option(
+        "--samples", min=1, max=10**9, help="Draw this many nodes of each component instead of using all."
+    ),
 ]
 Exact = Annotated[bool, typer.Option("--exact", help="Use all nodes, however long it takes.")]
 Plot = Annotated[
@@ -47,8 +50,8 @@ def curvature(
 
     Example: gyroformer curvature web-edu --plot web-edu.html
     """
-    if plot is not None and not plot.absolute().parent.is_dir():
-        raise UsageError(f"--plot {plot}: the folder {plot.absolute().parent} does not exist")
+    if plot is not None:
+        check_target(plot, "--plot")
     from gyroformer.data.load import load
     from gyroformer.graphs.analysis.curvature import graph_curvature
 
@@ -84,20 +87,19 @@ def _as_dict(
 
 
 def _print(graph: str, summary: str, found: "GraphCurvature", plot: Path | None) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"[bold]{escape(graph)}[/]: {summary}")
-    console.print(f"sectional curvature [bold]{signed(found.mean)}[/]  {how(found)}")
-    console.print(f"{found.triples:,} triples, standard deviation {found.std:.4f}\n")
+    console = terminal(soft_wrap=True)
+    console.print(styled(graph).append(f": {visible(summary)}", "not bold"))
+    console.print("sectional curvature", styled(signed(found.mean)), "", how(found))
+    console.print(f"{found.triples:,} triples, standard deviation {found.std:.4f}")
+    console.print()
     for row in histogram_rows(found, ascii_only=console.options.ascii_only):
         console.print(row)
-    console.print(f"\n[bold]{found.reading}[/]")
+    console.print()
+    console.print(styled(found.reading))
     for line in component_lines(found):
         console.print(line)
     if plot is not None:
-        console.print(f"plot: {escape(str(plot))}")
+        console.print(f"plot: {plot}")
 
 
 def signed(value: float) -> str:

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gyroformer.durable import write_durably
-from gyroformer.errors import UsageError
+from gyroformer.durable import write_output
 
 if TYPE_CHECKING:
     from gyroformer.graphs.analysis.curvature import GraphCurvature
@@ -23,9 +22,5 @@ def write_plot(path: Path, graph: str, found: "GraphCurvature") -> None:
     )
     chart = figure(curvature_chart(found), "Histogram", said)
     header = header_markup("sectional curvature", graph, f"The graph is {found.reading}.")
-    try:
-        write_durably(
-            path, shell(f"Sectional curvature of {graph}", header, f"<section>{chart}</section>").encode()
-        )
-    except OSError as problem:
-        raise UsageError(f"--plot {path}: cannot be written ({problem.strerror})") from problem
+    page = shell(f"Sectional curvature of {graph}", header, f"<section>{chart}</section>")
+    write_output(path, page.encode(errors="backslashreplace"))

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gyroformer.cli.options import Json, print_json
+from gyroformer.cli.options import Json
 from gyroformer.cli.progress import Progress, progress
+from gyroformer.cli.terminal import print_json, say, terminal
 from gyroformer.errors import DataError
 
 if TYPE_CHECKING:
@@ -119,7 +120,6 @@ def _row(name: str, folder: Path, found: "Verdict | None") -> dict[str, Any]:
 
 
 def _print_table(result: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     # 80 columns are enough: no frame, one space between columns, the licence without its source
@@ -140,14 +140,14 @@ def _print_table(result: dict[str, Any]) -> None:
         numbers = [f"{row['nodes']:,}", f"{row['edges']:,}", str(row["classes"] or ""), homophily]
         licence = row["licence"].partition(" (")[0]
         table.add_row(row["name"], SHORT_TASK[row["task"]], *numbers, licence, _state(row))
-    Console().print(table)
-    typer.echo(f"data folder: {result['folder']}")
+    terminal().print(table)
+    say(f"data folder: {result['folder']}")
     for action in ("taken", "fetched"):
         for path in result.get(action, []):
-            typer.echo(f"{action}: {path}", err=True)
+            say(f"{action}: {path}", err=True)
     for row in result["datasets"]:
         for note in row.get("check", {}).get("notes", []):
-            typer.echo(f"{row['name']}: {note}", err=True)
+            say(f"{row['name']}: {note}", err=True)
 
 
 def _state(row: dict[str, Any]) -> str:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gyroformer.cli.options import Json, Seed, Threads, print_json, set_threads
+from gyroformer.cli.options import Json, Seed, Threads, set_threads
+from gyroformer.cli.terminal import print_json, say, styled, terminal
 from gyroformer.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -32,17 +33,16 @@ def demo(
     import time
 
     start = time.perf_counter()
-    from rich.console import Console
 
     from gyroformer.cli.training_bar import training_bar
     from gyroformer.demo.twins import run
 
     set_threads(threads)
     try:
-        said = Console(stderr=True)
+        said = terminal(stderr=True)
         found = run(out, seed=seed, tell=lambda text: said.print(text, style="dim"), listening=training_bar)
     except Interrupted as stop:
-        typer.echo(f"stopped after epoch {stop.epoch}; the same command goes on from there", err=True)
+        say(f"stopped after epoch {stop.epoch}; the same command goes on from there", err=True)
         raise typer.Exit(stop.exit_code) from None
     seconds = time.perf_counter() - start
     if open_it:
@@ -71,30 +71,31 @@ def _answer(found: "Comparison", seed: int, seconds: float) -> dict[str, Any]:
 
 
 def _show(found: "Comparison", seconds: float) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     both = (found.fpst, found.flat)
     table = Table()
     for heading in ("", "FPS-T", "flat twin (TokenGT)"):
         table.add_column(heading, justify="left" if not heading else "right")
-    table.add_row("mAP", *(f"[bold]{results['map']:.2f}[/bold]" for results in both))
+    table.add_row("mAP", *(styled(f"{results['map']:.2f}") for results in both))
     table.add_row("curvatures", *(_curvatures(results["curvatures"]) for results in both))
     table.add_row("seconds", *(f"{results['seconds']:.1f}" for results in both))
     table.add_row("epochs", *(f"{results['epochs']:,}" for results in both))
     table.add_row("parameters", *(f"{results['parameters']:,}" for results in both))
-    console = Console()
+    console = terminal()
     console.print(_title(found), style="bold")
     console.print(table)
     console.print(explanation(found.fpst, found.flat))
-    console.print(f"\n{seconds:.0f} s in all. Open the report in a browser:\n  {found.report}\nThen try:")
+    console.print()
+    for line in (f"{seconds:.0f} s in all. Open the report in a browser:", f"  {found.report}", "Then try:"):
+        say(line)
     graph, page = shlex.quote(str(found.graph)), "runs/imports/report.html"
     for command, why in (
         (f"gyroformer embed {graph} --out runs/imports", f"the whole recipe; then open {page}"),
         (f"gyroformer curvature {graph}", "how curved is the graph itself?"),
         ("gyroformer datasets", "graphs by name"),
     ):
-        typer.echo(f"  {command}  # {why}")
+        say(f"  {command}  # {why}")
 
 
 def _title(found: "Comparison") -> str:

@@ -6,10 +6,9 @@ import platform
 import shutil
 from typing import Any
 
-import typer
-
 import gyroformer
-from gyroformer.cli.options import Json, print_json
+from gyroformer.cli.options import Json
+from gyroformer.cli.terminal import print_json, say
 
 #: package -> what is lost without it; an empty string marks a package that must be there.
 PACKAGES = {
@@ -34,11 +33,11 @@ def doctor(as_json: Json = False) -> None:
         print_json(found)
         return
     for title in ("gyroformer", "python", "platform", "threads", "device", "compiler", "kernels"):
-        typer.echo(f"{title:<16} {found[title]}")
+        say(f"{title:<16} {found[title]}")
     for name, version in found["packages"].items():
         note = "" if version else f"missing: without it no {PACKAGES[name] or 'gyroformer'}"
-        typer.echo(f"{name:<16} {version or '-'}  {note}".rstrip())
-    typer.echo(f"{'data':<16} {found['data']['folder']}  ({found['data']['state']})")
+        say(f"{name:<16} {version or '-'}  {note}".rstrip())
+    say(f"{'data':<16} {found['data']['folder']}  ({found['data']['state']})")
 
 
 def examine() -> dict[str, Any]:

@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from gyroformer.cli.job_flags import RunOptions
-from gyroformer.cli.options import print_json, set_threads
+from gyroformer.cli.options import set_threads
+from gyroformer.cli.terminal import print_json, say, styled, terminal
 from gyroformer.errors import Interrupted
 from gyroformer.settings import JobSettings
 from gyroformer.tasks import TASKS
@@ -57,9 +56,7 @@ def _many(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
     key = TASKS[job.task].shown[0]
 
     def tell(seed: int, results: dict[str, Any]) -> None:
-        typer.echo(
-            f"seed {seed}: {metric_title(key)} {results[key]:.2f} ({results['seconds']:.0f} s)", err=True
-        )
+        say(f"seed {seed}: {metric_title(key)} {results[key]:.2f} ({results['seconds']:.0f} s)", err=True)
 
     found = run_seeds(
         job, options.seeds, out=out, resume=options.resume, tell=tell, ignore_memory=options.ignore_memory
@@ -81,7 +78,6 @@ def _default_folder(graph: str, job: JobSettings, *, resume: bool) -> Path:
 
 
 def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
@@ -91,7 +87,7 @@ def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
             continue
         half = spread.get(key)
         value = f"{results[key]:.2f}" + (f" ± {half:.2f}" if half is not None else "")
-        table.add_row(metric_title(key), f"[bold]{value}[/bold]" if key == shown[0] else value)
+        table.add_row(metric_title(key), styled(value) if key == shown[0] else value)
     runs = len(results.get("runs", [])) or 1
     table.add_row("graph", f"{results['graph']}: {results['nodes']:,} nodes, {results['edges']:,} edges")
     if isinstance(results.get("split"), dict):
@@ -109,7 +105,7 @@ def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
     table.add_row("run folder", str(out))
     if (out / "report.html").exists():
         table.add_row("report", str(out / "report.html"))
-    Console().print(table)
+    terminal().print(table)
 
 
 def _split_line(split: dict[str, Any], runs: int) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, get_origin
 import typer
 from typer.core import TyperCommand
 
+from gyroformer.cli.options import MAX_THREADS
 from gyroformer.errors import GyroformerError, UsageError, did_you_mean
 from gyroformer.models import MODELS, get_model
 from gyroformer.options import Options, from_plain, merged, option, options_of
@@ -23,9 +24,6 @@ from gyroformer.options.features import FeatureOptions
 from gyroformer.options.training import TrainOptions
 from gyroformer.settings import GraphOptions, JobSettings, make_job
 from gyroformer.tasks import TASKS
-
-#: threads beyond which a machine only stumbles over itself
-MAX_THREADS = 1024
 
 
 class RunOptions(Options):
@@ -202,7 +200,7 @@ def _chosen(args: list[str]) -> dict[str, Any]:
     """Return the model, recipe and graph that the words name; what does not exist is left to the command to say."""
     found: dict[str, Any] = {}
     for name in ("model", "recipe"):
-        for word, following in zip(args, [*args[1:], ""], strict=True):
+        for word, following in zip(args, [*args[1:], ""], strict=False):
             if word == f"--{name}":
                 found[name] = following
             elif word.startswith(f"--{name}="):

@@ -1,21 +1,19 @@
-"""Options that every command shares, and the one place that prints JSON."""
+"""Options that every command shares."""
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, alone, on stdout.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of every random draw.")]
+#: threads beyond which a machine only stumbles over itself
+MAX_THREADS = 1024
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of every random draw.")]
 Threads = Annotated[
     int | None,
-    typer.Option("--threads", min=1, help="CPU threads for torch; torch's own choice when absent."),
+    typer.Option(
+        "--threads", min=1, max=MAX_THREADS, help="CPU threads for torch; torch's own choice when absent."
+    ),
 ]
-
-
-def print_json(result: dict[str, Any]) -> None:
-    """Write ``result`` as one JSON object on stdout; non-finite numbers are refused."""
-    typer.echo(json.dumps(result, indent=2, allow_nan=False))
 
 
 def set_threads(threads: int | None) -> None:

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gyroformer.cli.options import Json, Threads, print_json, set_threads
+from gyroformer.cli.options import Json, Threads, set_threads
 from gyroformer.cli.pair_option import as_pairs
+from gyroformer.cli.terminal import print_json, say, terminal
+from gyroformer.durable import check_target
 from gyroformer.errors import UsageError
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
@@ -23,6 +25,8 @@ SHOWN_ROWS = 20
 SHOWN_COLUMNS = 8
 #: metrics of the overview
 SHOWN_METRICS = 2
+#: rows that can be asked for: more than any machine could hold
+MOST = 10**9
 
 
 def predict(
@@ -40,7 +44,8 @@ def predict(
     ] = None,
     labels: Annotated[bool, typer.Option("--labels", help="The labels, with probabilities.")] = False,
     nearest: Annotated[
-        int | None, typer.Option(min=1, help="So many nearest nodes of each node.", show_default=False)
+        int | None,
+        typer.Option(min=1, max=MOST, help="So many nearest nodes of each node.", show_default=False),
     ] = None,
     distance: Annotated[
         list[str] | None,
@@ -52,7 +57,9 @@ def predict(
     ] = None,
     new_edges: Annotated[
         int | None,
-        typer.Option(min=1, help="So many pairs that are likeliest to be joined.", show_default=False),
+        typer.Option(
+            min=1, max=MOST, help="So many pairs that are likeliest to be joined.", show_default=False
+        ),
     ] = None,
     embeddings: Annotated[
         Path | None,
@@ -70,6 +77,9 @@ def predict(
     """
     from gyroformer.jobs.restore import restore
 
+    for flag, file in (("--embeddings", embeddings), ("--out", out)):
+        if file is not None:
+            check_target(file, flag)
     set_threads(threads)
     restored = restore(run, graph, features=features)
     asked = _answers(
@@ -113,7 +123,7 @@ def _deliver(
         _print_answer(answer)
     for file in (embeddings, out):
         if file is not None:
-            typer.echo(f"written: {file}")
+            say(f"written: {file}")
 
 
 def _answers(restored: "Restored", node: list[str] | None, **asked: Any) -> "list[Answer]":
@@ -161,7 +171,6 @@ def _whole(
 
 
 def _print_overview(restored: "Restored", run: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     results, job = restored.results, restored.job
@@ -176,11 +185,10 @@ def _print_overview(restored: "Restored", run: Path) -> None:
     if job.task == "link" and restored.same:
         seen = results["split"]["train"]
         table.add_row("", f"the model sees the {seen:,} edges it was trained on")
-    Console().print(table)
+    terminal().print(table)
 
 
 def _print_answer(answer: "Answer") -> None:
-    from rich.console import Console
     from rich.table import Table
 
     columns = answer.columns[:SHOWN_COLUMNS]
@@ -191,13 +199,11 @@ def _print_answer(answer: "Answer") -> None:
     for row in answer.rows[:SHOWN_ROWS]:
         cells = row[: len(columns)]
         table.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in cells))
-    Console().print(table)
+    terminal().print(table)
     hidden = [
         (len(answer.rows) - SHOWN_ROWS, "row"),
         (len(answer.columns) - SHOWN_COLUMNS, "column"),
     ]
     for count, noun in hidden:
         if count > 0:
-            typer.echo(
-                f"… and {count:,} more {noun}{'' if count == 1 else 's'}: --out FILE or --json has all"
-            )
+            say(f"… and {count:,} more {noun}{'' if count == 1 else 's'}: --out FILE or --json has all")

@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gyroformer.cli.terminal import styled, terminal
+
 PATIENCE = 2.0
 
 
@@ -16,13 +18,12 @@ class Progress:
 
     def show(self, text: str) -> None:
         """Say what is being done now."""
-        from rich.console import Console
         from rich.status import Status
 
         if isinstance(self._status, Status):
-            self._status.update(text)
+            self._status.update(styled(text, "status.text"))
         elif time.monotonic() - self._start > PATIENCE:
-            self._status = Status(text, console=Console(stderr=True))
+            self._status = Status(styled(text, "status.text"), console=terminal(stderr=True))
             self._status.start()
 
     def stop(self) -> None:

@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from gyroformer.cli.options import Json, print_json
+from gyroformer.cli.options import Json
 from gyroformer.cli.progress import progress
+from gyroformer.cli.terminal import print_json, say
 from gyroformer.errors import UsageError
 
 Format = Literal["html", "png", "svg", "gexf", "tsv"]
@@ -41,6 +42,8 @@ def report(
     Example: gyroformer report runs/cora-classify-fpst --node-data papers.csv --open
     """
     from gyroformer.report import export_run, read_runs, write_report
+    from gyroformer.report.page import check_report_target
+    from gyroformer.report.record import run_folders
 
     target = out or Path(f"report.{format}")
     if open_it and format in ("gexf", "tsv"):
@@ -50,6 +53,7 @@ def report(
             tell = lambda done, of: shown.show(f"distances: {done:,} of {of:,} nodes")  # noqa: E731
             files = [write_report(runs, target, node_data=node_data, progress=tell)]
         else:
+            check_report_target(target, run_folders(runs))
             found = read_runs(runs)
             if len(found) > 1:
                 raise UsageError(f"--format {format} takes one run, and {len(found)} were named: name one")
@@ -62,7 +66,7 @@ def report(
         print_json({"report": str(files[0]), "bytes": sizes[0], **more})
     elif format == "html":
         opened = "opened" if open_it else "open it"
-        typer.echo(f"{files[0]}: {opened} in a browser ({sizes[0] / 1e6:.1f} MB)")
+        say(f"{files[0]}: {opened} in a browser ({sizes[0] / 1e6:.1f} MB)")
     else:
         for file, size in zip(files, sizes, strict=True):
-            typer.echo(f"{file} ({size / 1e6:.1f} MB)")
+            say(f"{file} ({size / 1e6:.1f} MB)")

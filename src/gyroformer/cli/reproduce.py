@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gyroformer.cli.options import Json, print_json
+from gyroformer.cli.options import Json
+from gyroformer.cli.terminal import print_json, say, terminal
 from gyroformer.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def reproduce(
     else:
         _summary(what, cells, rows, failed, as_json=as_json)
     if failed:
-        typer.echo(f"{len(failed)} runs failed, the first: {failed[0]}", err=True)
+        say(f"{len(failed)} runs failed, the first: {failed[0]}", err=True)
         raise typer.Exit(SOME_FAILED)
 
 
@@ -159,14 +160,15 @@ def _summary(what: str, cells: "list[Cell]", rows: "Rows", failed: list[str], *,
         print_json({"table": what, "rows": found, "differences": pairs, "failed": failed})
         return
     if not found:
-        typer.echo(f"{what}: there are no rows yet; run the command without --collect-only")
+        say(f"{what}: there are no rows yet; run the command without --collect-only")
         return
     _print_table(*_means(found), text=2)
-    typer.echo(
+    say(
         "± is half the 95 % interval of the mean over seeds (Student's t); it does not cover the choice of nodes."
     )
     if pairs:
-        typer.echo("\nFPS-T minus the others, paired by seed:")
+        say()
+        say("FPS-T minus the others, paired by seed:")
         _print_table(*_pairs(pairs), text=2)
 
 
@@ -194,7 +196,6 @@ def _pairs(pairs: list[dict[str, Any]]) -> tuple[Line, list[Line]]:
 
 def _print_table(head: Line, lines: Sequence[Line], *, text: int) -> None:
     """Print a table whose first ``text`` columns are words, the rest numbers."""
-    from rich.console import Console
     from rich.table import Table
 
     shown = Table(box=None, padding=(0, 2, 0, 0))
@@ -202,7 +203,7 @@ def _print_table(head: Line, lines: Sequence[Line], *, text: int) -> None:
         shown.add_column(name, justify="left" if place < text else "right")
     for line in lines:
         shown.add_row(*line)
-    Console().print(shown)
+    terminal().print(shown)
 
 
 def _words(text: str | None, flag: str) -> list[str]:
@@ -213,7 +214,7 @@ def _words(text: str | None, flag: str) -> list[str]:
 
 
 def _say(line: str) -> None:
-    typer.echo(line, err=True)
+    say(line, err=True)
 
 
 def _tell(state: "State") -> None:

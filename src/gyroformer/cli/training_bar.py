@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gyroformer.cli.progress import PATIENCE
+from gyroformer.cli.terminal import terminal, visible
 
 if TYPE_CHECKING:
     from gyroformer.train.outcome import Progress
@@ -42,23 +43,24 @@ class TrainingBar:
             self._draw(progress)
         elif now - self._said >= EVERY:
             self._said = now
-            print(line(progress), file=self._file, flush=True)
+            print(visible(line(progress)), file=self._file, flush=True)
 
     def _draw(self, progress: "Progress") -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as Bar
         from rich.table import Column
 
         if self._bar is None:
             columns = (
-                TextColumn("epoch {task.completed}/{task.total}"),
+                TextColumn("epoch {task.completed}/{task.total}", markup=False),
                 BarColumn(20),
                 # one line, however narrow the terminal
-                TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+                TextColumn(
+                    "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")
+                ),
             )
             # no thread that draws between epochs: it would cost the training
-            self._bar = Bar(*columns, console=Console(file=self._file), transient=True, auto_refresh=False)
+            self._bar = Bar(*columns, console=terminal(file=self._file), transient=True, auto_refresh=False)
             self._row = self._bar.add_task("", total=progress.epochs)
             self._bar.start()
         self._bar.update(self._row, completed=progress.epoch, description=summary(progress))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gyroformer.cli.job_flags import given_values, job_flags
-from gyroformer.cli.options import Json, print_json
+from gyroformer.cli.options import Json
+from gyroformer.cli.terminal import print_json, say
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.models import get_model
 from gyroformer.tasks import TASKS
@@ -140,7 +141,7 @@ class _Teller:
         value = f"{self.metric} {told.value:.2f}" if told.value is not None else told.state
         best = "" if told.best is None else f", best {told.best:.2f}"
         why = f": {told.said}" if told.said else ""
-        typer.echo(
+        say(
             f"{told.done}/{self.trials}, {duration(left)} left: trial {told.number} {value}{why}{best}",
             err=True,
         )
@@ -174,14 +175,14 @@ def _json(found: "Found", metric: str, path: Path) -> dict[str, Any]:
 
 
 def _show(found: "Found", metric: str, path: Path, graph: str) -> None:
-    typer.echo(
+    say(
         f"best of {found.trials} trials ({found.pruned} pruned, {found.failed} failed): {metric_title(metric)} "
         f"{found.value:.2f} in trial {found.number}"
     )
     for name, value in found.params.items():
-        typer.echo(f"  {name} = {value}")
-    typer.echo(f"recipe: {path}")
+        say(f"  {name} = {value}")
+    say(f"recipe: {path}")
     name = shlex.quote(str(path))
-    typer.echo(
+    say(
         f"to use it: gyroformer {found.job.task} {shlex.quote(graph)} --model {found.job.model.name} --recipe {name}"
     )

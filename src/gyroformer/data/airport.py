@@ -7,14 +7,14 @@ a constant 1.
 """
 
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyroformer.arrays import read_arrays
+from gyroformer.data.old_pickles import COLLECTIONS, NETWORKX, Shell, is_node, unpickle
 from gyroformer.data.sources import FETCH_AGAIN
-from gyroformer.data.unpickle import COLLECTIONS, NETWORKX, Shell, unpickle
 from gyroformer.errors import DataError
 from gyroformer.graphs.adjacency import IntArray
 from gyroformer.graphs.listing import Listing
@@ -39,23 +39,41 @@ def _from_npz(path: Path, *, hgcn: bool) -> Listing:
 
 
 def _from_pickle(path: Path, *, hgcn: bool) -> Listing:
-    graph = unpickle(path, NETWORKX, COLLECTIONS)
-    if not isinstance(graph, Shell):
-        raise DataError(f"{path}: expected a graph, found {type(graph).__name__}")
-    try:
-        attributes = cast(dict[int, dict[str, list[float]]], graph.state["_node"])
-        neighbours = cast(dict[int, dict[int, object]], graph.state["_adj"])
-        ids = np.array(list(attributes), dtype=np.int64)
-        table = np.array([attributes[node]["feat"] for node in attributes], dtype=np.float64)
-        index = {node: i for i, node in enumerate(attributes)}
-        pairs = [(index[one], index[other]) for one in neighbours for other in neighbours[one]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: not the Airport graph ({error!r}); {FETCH_AGAIN}") from None
-    edges = np.array(sorted(pairs), dtype=np.int64).T
+    attributes, neighbours = _node_tables(path)
+    ids = np.array(list(attributes), dtype=np.int64)
+    table = np.array([one["feat"] for one in attributes.values()], dtype=np.float64)
+    index = {node: i for i, node in enumerate(attributes)}
+    pairs = [(index[one], index[other]) for one in neighbours for other in neighbours[one]]
+    edges = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
     y = np.digitize(table[:, FEATURES], POPULATION_BINS).astype(np.int64)
     x = table[:, :FEATURES]
     x = (_hgcn_features(x, edges) if hgcn else x).astype(np.float32)
     return Listing(edges[0], edges[1], ids, x=x, y=y)
+
+
+def _node_tables(path: Path) -> tuple[dict[int, dict[str, list[float]]], dict[int, dict[int, object]]]:
+    """Return the attributes and the neighbours of each node."""
+    graph = unpickle(path, NETWORKX, COLLECTIONS)
+    state = graph.state if type(graph) is Shell and type(graph.state) is dict else {}
+    attributes, neighbours = state.get("_node"), state.get("_adj")
+    if type(attributes) is not dict or type(neighbours) is not dict or not attributes:
+        raise DataError(f"{path}: not the Airport graph: it has no nodes or no neighbours; {FETCH_AGAIN}")
+    described = all(
+        is_node(node) and type(one) is dict and _is_row(one.get("feat")) for node, one in attributes.items()
+    )
+    known = all(type(one) is dict and one.keys() <= attributes.keys() for one in neighbours.values())
+    few = known and sum(map(len, neighbours.values())) <= path.stat().st_size
+    if not described or not few or not neighbours.keys() <= attributes.keys():
+        raise DataError(f"{path}: not the Airport graph: its nodes are described otherwise; {FETCH_AGAIN}")
+    return attributes, neighbours
+
+
+def _is_row(values: Any) -> bool:
+    return (
+        type(values) is list
+        and len(values) == FEATURES + 1
+        and all(type(one) is float or (type(one) is int and abs(one) < 1 << 53) for one in values)
+    )
 
 
 def _hgcn_features(x: NDArray[np.floating], edges: IntArray) -> NDArray[np.floating]:

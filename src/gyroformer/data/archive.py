@@ -4,9 +4,11 @@ The whole table of contents is judged before a byte is written: a member that wo
 folder, a link or device, an encrypted one, or contents out of proportion to the archive's size refuse it.
 """
 
+import lzma
 import os
 import shutil
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -16,10 +18,17 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
 from gyroformer.errors import DataError
+from gyroformer.untrusted import check_regular
 
 MAX_BYTES = 1 << 30
 MAX_RATIO = 200
 MAX_MEMBERS = 100_000
+
+#: what tarfile, zipfile and the decompressors raise on damaged bytes, or on a method that they do not know
+_DAMAGE = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, struct.error),
+    *(NotImplementedError, RuntimeError, ValueError, OverflowError, IndexError),
+)
 
 #: one member: its path, its length, and how to open it
 Member = tuple[str, int, Callable[[], IO[bytes]]]
@@ -42,7 +51,7 @@ def unpack(
         max_bytes: refuse more than this in all.
         max_ratio: refuse contents that are more than this many times as large as the archive.
     """
-    limit = min(max_bytes, int(max_ratio * archive.stat().st_size))
+    limit = min(max_bytes, int(max_ratio * check_regular(archive)))
     written = []
     with _members(archive, folder, limit) as members:
         total = sum(size for _, size, _ in members)
@@ -70,7 +79,9 @@ def _members(archive: Path, folder: Path, limit: int) -> Iterator[list[Member]]:
         else:
             with tarfile.open(archive) as tarred:
                 yield _tar_members(tarred, archive, folder, limit)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError) as error:
+    except DataError:
+        raise
+    except _DAMAGE as error:
         # tarfile lists every format that it tried, one a line
         raise DataError(f"{archive}: cannot be unpacked: {' '.join(str(error).split())}") from None
 
@@ -83,8 +94,10 @@ def _tar_members(tarred: tarfile.TarFile, archive: Path, folder: Path, limit: in
         tarfile.data_filter(entry, os.fspath(folder))  # the standard library's own judgement
         if entry.isdir():
             continue
-        if not entry.isfile():
-            raise DataError(f"{archive}: refused: {entry.name!r} is a link or a device, not a file")
+        if not entry.isfile() or entry.issparse():
+            raise DataError(
+                f"{archive}: refused: {entry.name!r} is a link, a device or sparse, not a plain file"
+            )
         members.append((entry.name, entry.size, _tar_opener(tarred, entry)))
         total += entry.size
         # to find the next header all of this file would be decompressed: stop at the first that is too much

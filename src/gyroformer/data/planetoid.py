@@ -5,21 +5,21 @@ order of ``test.index``. CiteSeer's test numbers have gaps: these nodes have no 
 edges, as in every loader of this set.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from gyroformer.data.old_pickles import COLLECTIONS, NUMPY, SCIPY, Shell, array_of, is_node, unpickle
 from gyroformer.data.sources import FETCH_AGAIN
-from gyroformer.data.unpickle import COLLECTIONS, NUMPY, SCIPY, Shell, unpickle
 from gyroformer.errors import DataError
 from gyroformer.graphs.adjacency import IntArray
 from gyroformer.graphs.listing import Listing
 
 VALIDATION = 500
+#: entries of the largest table of features that is read; PubMed's has 10⁷
+MAX_ENTRIES = 1 << 30
 
 
 def read_planetoid(folder: Path, prefix: str) -> Listing:
@@ -31,6 +31,13 @@ def read_planetoid(folder: Path, prefix: str) -> Listing:
     if not (len(test) == test_x.shape[0] == len(test_y) and known_x.shape[0] == len(known_y) <= test.min()):
         raise DataError(f"{folder}: the ind.{prefix}.* files do not fit together; fetch them again")
     known, nodes = len(known_y), int(test.max()) + 1
+    # CiteSeer leaves out 15 numbers of 3,327
+    if (
+        len(np.unique(test)) < len(test)
+        or nodes > 2 * (known + len(test))
+        or known_x.shape[1] != test_x.shape[1]
+    ):
+        raise DataError(f"{folder}: the ind.{prefix}.* files do not fit together; fetch them again")
     train = len(_labels(files["y"]))
     if train + VALIDATION > known:
         raise DataError(
@@ -57,7 +64,7 @@ def read_planetoid(folder: Path, prefix: str) -> Listing:
 def _test_index(path: Path) -> IntArray:
     lines = path.read_text(encoding="ascii", errors="replace").split()
     for number, line in enumerate(lines, start=1):
-        if not line.isdecimal():
+        if not (line.isascii() and line.isdecimal() and len(line) < 10):
             raise DataError(f"{path}:{number}: expected a node index, found {line[:40]!r}")
     if not lines:
         raise DataError(f"{path}: empty; {FETCH_AGAIN}")
@@ -66,33 +73,46 @@ def _test_index(path: Path) -> IntArray:
 
 def _features(path: Path) -> sparse.csr_array:
     held = unpickle(path, NUMPY, SCIPY)
-    if not isinstance(held, Shell):
+    if type(held) is not Shell or type(held.state) is not dict or type(held.state.get("_shape")) is not tuple:
         raise DataError(f"{path}: expected a sparse matrix, found {type(held).__name__}")
-    state = held.state
+    parts = {name: array_of(held.state.get(name), path) for name in ("data", "indices", "indptr")}
+    shape = held.state["_shape"]
+    sized = len(shape) == 2 and all(map(is_node, shape)) and shape[0] * shape[1] <= MAX_ENTRIES
+    if not sized or any(part.ndim != 1 for part in parts.values()):
+        raise DataError(f"{path}: not a sparse matrix of a size that is read; {FETCH_AGAIN}")
     try:
-        matrix = sparse.csr_array((state["data"], state["indices"], state["indptr"]), shape=state["_shape"])
+        matrix = sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
         matrix.check_format(full_check=True)
-    except (KeyError, ValueError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise DataError(f"{path}: not a sparse matrix ({error}); {FETCH_AGAIN}") from None
-    return matrix.astype(np.float32)
+    with np.errstate(over="ignore"):  # what is not finite is refused with its row
+        return matrix.astype(np.float32)
 
 
 def _labels(path: Path) -> IntArray:
-    held = unpickle(path, NUMPY)
-    if not isinstance(held, np.ndarray) or held.ndim != 2 or held.dtype.kind not in "iuf":
-        raise DataError(f"{path}: expected a table with one label per row, found {type(held).__name__}")
-    labels: IntArray = held.argmax(axis=1).astype(np.int64)
+    table = array_of(unpickle(path, NUMPY), path)
+    if table.ndim != 2 or not table.size:
+        raise DataError(f"{path}: expected a table with one label per row, found the shape {table.shape}")
+    labels: IntArray = table.argmax(axis=1).astype(np.int64)
     return labels
 
 
 def _edges(path: Path) -> tuple[IntArray, IntArray]:
     held = unpickle(path, COLLECTIONS)
-    if not isinstance(held, Mapping):
+    if type(held) is not Shell or held.name != "collections defaultdict":
         raise DataError(f"{path}: expected lists of neighbours, found {type(held).__name__}")
-    neighbours = cast(Mapping[int, list[int]], held)
-    lengths = [len(listed) for listed in neighbours.values()]
-    source = np.repeat(np.array(list(neighbours), dtype=np.int64), lengths)
-    target = np.array([node for listed in neighbours.values() for node in listed], dtype=np.int64)
+    neighbours = held.items
+    lists = [listed for listed in neighbours.values() if type(listed) is list]
+    # a list may be named again and again: the whole must not be longer than the file, which names each node once
+    few = sum(map(len, lists)) <= path.stat().st_size
+    if (
+        len(lists) < len(neighbours)
+        or not few
+        or not all(is_node(one) for some in (neighbours, *lists) for one in some)
+    ):
+        raise DataError(f"{path}: expected lists of neighbours, found other values; {FETCH_AGAIN}")
+    source = np.repeat(np.array(list(neighbours), dtype=np.int64), [len(listed) for listed in lists])
+    target = np.array([node for listed in lists for node in listed], dtype=np.int64)
     return source, target
 
 

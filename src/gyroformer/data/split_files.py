@@ -12,6 +12,7 @@ from gyroformer.arrays import read_arrays
 from gyroformer.data.split import PARTS, Split
 from gyroformer.durable import make_folder, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError
+from gyroformer.untrusted import read_json
 
 FORMAT = "gyroformer split 1"
 
@@ -50,7 +51,7 @@ def load_split(path: str | Path) -> Split:
         promised = (facts["format"], facts["sha256"])
     except CorruptFileError:
         raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RuntimeError) as error:
         raise CorruptFileError(f"{path}: not a saved split ({error})") from None
     if promised != (FORMAT, split.sha256):
         raise CorruptFileError(f"{path}: changed since it was saved: its checksum does not match")
@@ -70,7 +71,7 @@ def _facts(split: Split) -> dict[str, Any]:
 
 
 def _read_json(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    held = json.loads(path.read_text(encoding="utf-8"))
+    held = read_json(path)
     return held, {part: held[part] for part in PARTS}
 
 

@@ -18,10 +18,11 @@ from gyroformer.jobs.run import run_job
 from gyroformer.models.pretrained import CONFIG
 from gyroformer.options import as_plain
 from gyroformer.report import REPORT, write_report
-from gyroformer.runs.files import RESULTS, read_json
+from gyroformer.runs.files import RESULTS
 from gyroformer.runs.folder import LOCK
 from gyroformer.settings import JobSettings, make_job
 from gyroformer.train.loop import Listener
+from gyroformer.untrusted import read_json
 
 #: epochs of each of the two; the recipe's own number goes farther and takes longer
 EPOCHS = 1000
@@ -65,6 +66,7 @@ def run(
         tell: hears what is being done.
         listening: gives a listener of the epochs for each model's training.
     """
+    make_folder(folder)
     tell("reading the sources of Python's standard library")
     graph = graph or stdlib_graph()
     file = write_graph(folder, graph)

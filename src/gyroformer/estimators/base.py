@@ -6,6 +6,7 @@ each option of the task's objective, where None leaves it to the recipe.
 
 import inspect
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -342,12 +343,18 @@ def _constructor(parameters: dict[str, _Parameter]) -> Any:
     return __init__
 
 
+_drawing = threading.RLock()
+
+
 @contextmanager
 def own_random_state(device: str) -> Iterator[None]:
-    """Give back torch's global random states after the block as they were before it."""
+    """Give back torch's global random states after the block as they were before it.
+
+    One thread at a time: all threads share these states, and fits beside each other would draw from each other's.
+    """
     found = torch.device(device)
     devices = [found.index or 0] if found.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
+    with _drawing, torch.random.fork_rng(devices=devices):
         yield
 
 

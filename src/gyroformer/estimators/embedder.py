@@ -13,6 +13,7 @@ from gyroformer.estimators.base import GraphEstimator, prepared
 from gyroformer.jobs.plan import Plan
 from gyroformer.ops.nearest import nearest_nodes
 from gyroformer.ops.neighbours import Neighbours
+from gyroformer.options.check import Range, checked
 from gyroformer.tasks.average_precision import mean_average_precision
 from gyroformer.tasks.embed import Reconstruction
 
@@ -91,8 +92,7 @@ class GraphEmbedder(
     def nearest(self, node: Any, n: int = 10) -> list[tuple[Any, float]]:
         """Return the ``n`` nodes nearest to the node with the id ``node``, as ids with distances, nearest first."""
         check_is_fitted(self)
-        if n < 1:
-            raise UsageError(f"n must be at least 1, got {n}")
+        n = checked(int, n, "n", Range(at_least=1))
         index = torch.tensor([self._ids.index(node)])
         others, squared = nearest_nodes(self._positions, index, min(n, len(self._ids.names) - 1))
         found = zip(others[0].tolist(), squared[0].clamp(min=0).sqrt().tolist(), strict=True)

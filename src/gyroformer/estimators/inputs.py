@@ -104,7 +104,7 @@ class Ids:
     def index(self, name: Any) -> int:
         """Return the index of an id."""
         name = name.item() if isinstance(name, (np.generic, torch.Tensor)) else name
-        if name not in self._index:
+        if not isinstance(name, Hashable) or name not in self._index:
             near = did_you_mean(str(name), [str(known) for known in self.names])
             raise UsageError(f"no node has the id {name!r}{near}")
         return self._index[name]

@@ -3,8 +3,7 @@
 import html
 from pathlib import Path
 
-from gyroformer.durable import make_folder, write_durably
-from gyroformer.errors import DataError
+from gyroformer.durable import make_folder, write_output
 
 
 class Explorer:
@@ -32,8 +31,5 @@ class Explorer:
         """Write the page to a file and return its path."""
         target = Path(path)
         make_folder(target.absolute().parent)
-        try:
-            write_durably(target, self.page.encode())
-        except OSError as error:
-            raise DataError(f"{target}: cannot be written ({error.strerror}); choose another path") from None
+        write_output(target, self.page.encode(errors="backslashreplace"))
         return target

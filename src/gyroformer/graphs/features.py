@@ -21,11 +21,14 @@ def _entries(x: Tensor, kind: str) -> Tensor:
         case "binary":
             return (x != 0).to(x.dtype)
         case "row":
+            x = _near_one(x, dim=1)
             return _divided(x, x.abs().sum(1, keepdim=True))
         case "l2":
+            x = _near_one(x, dim=1)
             return _divided(x, torch.linalg.vector_norm(x, dim=1, keepdim=True))
         case "zscore":
-            centred = x - x.mean(0)
+            x = _near_one(x, dim=0)
+            centred = _near_one(x - x.mean(0), dim=0)
             return _divided(centred, centred.square().mean(0).sqrt())
     return x
 
@@ -50,10 +53,24 @@ def _mixed(x: Tensor, edge_index: Tensor, options: FeatureOptions) -> Tensor:
 def _sized(x: Tensor, options: FeatureOptions) -> Tensor:
     if options.size == "none":
         return x
+    x = _near_one(x, dim=None if options.size == "rms" else 1)
     length = torch.linalg.vector_norm(x, dim=1, keepdim=True)
     if options.size == "rms":
         length = length.square().mean().sqrt()
     return options.scale * _divided(x, length)
+
+
+def _near_one(x: Tensor, dim: int | None) -> Tensor:
+    """Return ``x`` with its largest entry along ``dim`` (None: of all) brought to [1, 2) by a power of two.
+
+    Squares of entries beyond 1e19 and below 1e-19 are not in float32. A power of two is divided out without rounding:
+    ordinary features keep their bits.
+    """
+    if not x.numel():
+        return x
+    largest = x.abs().amax() if dim is None else x.abs().amax(dim, keepdim=True)
+    mantissa, _ = torch.frexp(largest)
+    return _divided(x, largest / (2 * mantissa))
 
 
 def _divided(x: Tensor, by: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gyroformer.durable import write_durably
-from gyroformer.errors import DataError, MissingPartError, UsageError
+from gyroformer.durable import write_output
+from gyroformer.errors import MissingPartError, UsageError
 from gyroformer.jobs.predict import Answer
 from gyroformer.runs.files import MEANING
 from gyroformer.runs.read import coordinate_names
@@ -35,7 +35,7 @@ def write_answers(path: Path, answers: Sequence[Answer], whole: dict[str, Any]) 
             text = _table(suffix, answers[0].columns, answers[0].rows)
         case _:
             raise UsageError(f"{path}: answers are written as .csv, .tsv or .json")
-    _write(path, text.encode())
+    write_output(path, text.encode())
 
 
 def write_embeddings(path: Path, ids: Sequence[Any], arrays: Arrays) -> None:
@@ -52,14 +52,7 @@ def write_embeddings(path: Path, ids: Sequence[Any], arrays: Arrays) -> None:
     }
     if path.suffix.lower() not in writers:
         raise UsageError(f"{path}: embeddings are written as {', '.join(writers)}")
-    _write(path, writers[path.suffix.lower()]())
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        write_durably(path, content)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror})") from None
+    write_output(path, writers[path.suffix.lower()]())
 
 
 def _table(suffix: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

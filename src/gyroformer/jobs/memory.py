@@ -27,7 +27,7 @@ def estimate(job: JobSettings, task: Task) -> dict[str, float]:
     tokens = nodes
     if get_model(job.model.name).tokens and options["edge_tokens"] != "none":
         tokens += edges // (2 if options["edge_tokens"] == "undirected" else 1)
-    layers, width = options["layers"], options["dim"]
+    layers, width = options.get("layers", 0), options["dim"]  # free points have no layers
     # a model on no device has shapes and no values
     parameters = sum(p.numel() for p in build_model(job, task, device="meta").parameters())
     parts = {

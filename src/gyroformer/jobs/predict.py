@@ -16,6 +16,7 @@ from gyroformer.jobs.restore import Restored
 from gyroformer.ops.nearest import nearest_nodes, nearest_pairs
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.decoders import plain_distance
+from gyroformer.untrusted import check_regular
 
 #: what is answered when nothing is asked: so many nearest nodes, and so many new edges
 FEW_NEAREST, FEW_EDGES = 5, 10
@@ -109,6 +110,7 @@ def read_pairs(path: Path) -> list[tuple[str, str]]:
 
     Empty lines and lines that begin with ``#`` are passed over.
     """
+    check_regular(path)
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

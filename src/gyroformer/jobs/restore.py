@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gyroformer.data.load import load
-from gyroformer.errors import DataError, UsageError, did_you_mean
+from gyroformer.errors import CorruptFileError, DataError, UsageError, did_you_mean, in_file
 from gyroformer.graphs.adjacency import Csr, simple_adjacency
 from gyroformer.jobs.plan import plan_task, ready_for
+from gyroformer.models.pretrained import WEIGHTS, check_tensors
 from gyroformer.ops.positions import Positions
 from gyroformer.runs.graph import changed_parts, graph_checksums
 from gyroformer.runs.read import Run, open_run
@@ -138,7 +139,7 @@ def restored_task(run: Run, job: JobSettings) -> Task:
             "restore the file, or give it as GRAPH to use it as another graph"
         )
     if task.module is not None:
-        task.module.load_state_dict(run.task_weights)
+        _load(task.module, run.task_weights, run)
         task.module.requires_grad_(False).eval()
     return task
 
@@ -198,8 +199,15 @@ def _decoder(run: Run, job: JobSettings, task: Task | None) -> "LinkDecoder | No
     if not isinstance(job.objective, LinkObjective):
         return None
     decoder = decoder_of(job.objective).requires_grad_(False)
-    decoder.load_state_dict({name.removeprefix("decoder."): t for name, t in run.task_weights.items()})
+    _load(decoder, {name.removeprefix("decoder."): t for name, t in run.task_weights.items()}, run)
     return decoder
+
+
+def _load(module: nn.Module, weights: dict[str, Tensor], run: Run) -> None:
+    """Set the parameters of the task's own, after checking that they are these."""
+    with in_file(run.path / WEIGHTS, CorruptFileError):
+        check_tensors(module.state_dict(), weights)
+    module.load_state_dict(weights)
 
 
 def _check_features(model: "GraphModel", data: "Data", run: Path) -> None:

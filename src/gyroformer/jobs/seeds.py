@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gyroformer.durable import write_durably
+from gyroformer.durable import check_target, write_output
 from gyroformer.jobs.run import Finished, run_job
 from gyroformer.runs.spread import interval
 from gyroformer.settings import JobSettings
@@ -32,6 +32,8 @@ def run_seeds(
         ``runs``: the results of each; and for every metric its ``mean`` and the half width of its 95 %
         ``interval``. They are written to ``seeds.json`` too, the runs that are done as they come.
     """
+    if out.is_dir():
+        check_target(out / SUMMARY, "--out")
     runs: list[dict[str, Any]] = []
     for seed in range(job.seed, job.seed + seeds):
         one: Finished = run_job(
@@ -43,7 +45,7 @@ def run_seeds(
             **options,
         )
         runs.append(one.results)
-        write_durably(out / SUMMARY, (json.dumps(summary(runs), indent=2) + "\n").encode())
+        write_output(out / SUMMARY, (json.dumps(summary(runs), indent=2) + "\n").encode())
         if tell is not None:
             tell(seed, one.results)
     return summary(runs)

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 import gyroformer
 from gyroformer.durable import make_folder, move_into_place, sha256_of, write_durably
-from gyroformer.errors import CorruptFileError, DataError, UsageError
+from gyroformer.errors import CorruptFileError, DataError, UsageError, in_file
 from gyroformer.options import FromOptions, from_plain
 from gyroformer.options.constructor import options_taken
+from gyroformer.untrusted import check_regular, read_json
 
 #: version of the folder's layout; a reader refuses newer ones
 FORMAT = 2
@@ -53,16 +54,37 @@ class Pretrained(FromOptions, nn.Module):
             raise CorruptFileError(
                 f"{path / CONFIG}: is not of a model {cls.name!r} of this version ({error})"
             ) from None
-        model = cls.of(options)
         state = {n: t for n, t in read_weights(path, about["sha256"]).items() if not n.startswith(TASK)}
-        own = model.state_dict()
-        wrong = sorted(set(own) ^ set(state)) or [n for n, t in own.items() if t.shape != state[n].shape]
-        if wrong:
-            raise CorruptFileError(f"{path / WEIGHTS}: does not fit its configuration (first: {wrong[0]!r})")
+        with torch.device("meta"):  # shapes without values: a configuration may ask for any amount of memory
+            shapes = cls.of(options).state_dict()
+        with in_file(path / WEIGHTS, CorruptFileError):
+            dtype = check_tensors(shapes, state)
+        with torch.inference_mode(False):  # what is made in inference mode could not be trained afterwards
+            model = cls.of(options)
         # the weights' own dtype wins: a model saved in float64 comes back in float64
-        dtype = next((t.dtype for t in state.values() if t.is_floating_point()), torch.get_default_dtype())
         model.to(dtype).load_state_dict(state)
         return model.eval()
+
+
+def check_tensors(own: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> torch.dtype:
+    """Return the dtype of the tensors found, after comparing them with a model's own, by name, shape and kind.
+
+    Raises:
+        CorruptFileError: a tensor is missing, strange, of another shape or kind, or not finite; or their dtypes differ.
+    """
+    for name in sorted(own.keys() ^ found.keys()):
+        raise CorruptFileError(f"does not fit its configuration (first: {name!r})")
+    dtypes = {t.dtype for t in found.values() if t.is_floating_point()}
+    for name, tensor in found.items():
+        if tensor.shape != own[name].shape or tensor.is_floating_point() != own[name].is_floating_point():
+            raise CorruptFileError(f"does not fit its configuration (first: {name!r})")
+        if tensor.is_complex() or not bool(torch.isfinite(tensor.double()).all()):
+            raise CorruptFileError(f"{name!r} holds values that are not finite numbers")
+    if len(dtypes) > 1:
+        raise CorruptFileError(
+            f"has weights of {len(dtypes)} dtypes, {' and '.join(sorted(map(str, dtypes)))}"
+        )
+    return next(iter(dtypes), torch.get_default_dtype())
 
 
 def write_model(
@@ -109,22 +131,15 @@ def write_model(
 def read_config(folder: Path) -> dict[str, Any]:
     """Return the contents of ``config.json`` after checking them."""
     path = folder / CONFIG
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{folder}: no saved model here ({CONFIG} is missing)") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise CorruptFileError(f"{path}: cannot be read ({error}); save the model again") from None
-    if isinstance(about, dict) and "job" in about and "sha256" not in about:
+    if not path.exists():
+        raise DataError(f"{folder}: no saved model here ({CONFIG} is missing)")
+    about = read_json(path)
+    if "job" in about and "sha256" not in about:
         raise DataError(
             f"{folder}: the run is not finished, it holds no model yet; continue it with --resume"
         )
     kinds = {"format": int, "model": str, "sha256": str, "config": dict}
-    wrong = [
-        key
-        for key, kind in kinds.items()
-        if not isinstance(about, dict) or not isinstance(about.get(key), kind)
-    ]
+    wrong = [key for key, kind in kinds.items() if type(about.get(key)) is not kind]
     if wrong:
         raise CorruptFileError(f"{path}: {wrong[0]!r} is missing or of a wrong kind; save the model again")
     if not 1 <= about["format"] <= FORMAT:
@@ -140,8 +155,7 @@ def read_weights(folder: Path, sha256: str) -> dict[str, Tensor]:
     from safetensors.torch import load_file
 
     path = folder / WEIGHTS
-    if not path.is_file():
-        raise CorruptFileError(f"{folder}: the weights are missing ({WEIGHTS})")
+    check_regular(path, error=CorruptFileError)
     if sha256_of(path) != sha256:
         raise CorruptFileError(
             f"{path}: its bytes are not those that were saved; restore or save the model again"

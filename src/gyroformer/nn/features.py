@@ -1,5 +1,7 @@
 """Node features to vectors: a linear map, or a learned vector for each node of a graph without features."""
 
+import functools
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -48,7 +50,7 @@ class NodeFeatures(nn.Module):
         if self.table is not None:
             return table_rows(self.table, nodes)
         assert self.linear is not None
-        x = checked_features(nodes, self.linear.in_features, x)
+        x = checked_features(nodes, self.linear.in_features, x).to(self.linear.weight.dtype)
         return self.linear(dropout(x, self.dropout, self.training))
 
 
@@ -61,9 +63,13 @@ class NodeInput(nn.Module):
         num_nodes: number of nodes with a learned vector, when there are no features.
     """
 
+    like: Tensor
+
     def __init__(self, in_features: int, width: int, *, num_nodes: int | None = None) -> None:
         super().__init__()
         self.table = None if in_features else node_table(num_nodes, width, unit_std(width))
+        #: has the dtype of the model, which features are brought to
+        self.register_buffer("like", torch.empty(0), persistent=False)
         #: width of the result
         self.width = in_features or width
 
@@ -73,7 +79,7 @@ class NodeInput(nn.Module):
         """Return ``(nodes, width)``: the features ``x``, or the table."""
         if self.table is not None:
             return table_rows(self.table, nodes)
-        return checked_features(nodes, self.width, x)
+        return checked_features(nodes, self.width, x).to(self.like.dtype)
 
 
 def node_table(num_nodes: int | None, width: int, std: float | None = None) -> nn.Embedding:
@@ -113,10 +119,9 @@ def checked_features(nodes: int, width: int, x: Tensor | None) -> Tensor:
     if x is None or tuple(x.shape) != (nodes, width):
         shape = None if x is None else tuple(x.shape)
         raise DataError(f"node features must be ({nodes}, {width}); got {shape}")
-    table = x
-    derived(
-        table, ("finite",), lambda: check_finite(table)
-    )  # once: it takes longer than the linear map behind it
+    if not torch.compiler.is_compiling():  # a compiled model takes them as they are
+        # once: it takes longer than the linear map behind it
+        derived(x, ("finite",), functools.partial(check_finite, x.detach()))
     return x
 
 

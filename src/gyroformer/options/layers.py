@@ -14,6 +14,8 @@ InitialCurvature = float | Sequence[float] | Sequence[Sequence[float]]
 
 #: sizes beyond which nothing fits into any memory: a mistyped number is refused before anything is built
 MAX_WIDTH, MAX_LAYERS, MAX_HEADS = 65_536, 1_000, 4_096
+#: features, classes or nodes that no graph has which this program can read
+MAX_COLUMNS, MAX_NODES = 100_000_000, 10_000_000_000
 #: |k| beyond which single precision has no distances left between points one unit apart
 MAX_CURVATURE = 1e4
 
@@ -42,8 +44,12 @@ class HeadOptions(CurvatureOptions):
 class LinearOptions(HeadOptions):
     """A linear map of points."""
 
-    in_features: int = option("width of the input, all heads together", at_least=1, kw_only=False)
-    out_features: int = option("width of the output, all heads together", at_least=1, kw_only=False)
+    in_features: int = option(
+        "width of the input, all heads together", at_least=1, at_most=MAX_COLUMNS, kw_only=False
+    )
+    out_features: int = option(
+        "width of the output, all heads together", at_least=1, at_most=MAX_COLUMNS, kw_only=False
+    )
     bias: bool = option("whether to add a bias in the tangent space", default=True)
     weight_dropout: float = option(
         "fraction of the weights set to zero in each training step", default=0.0, at_least=0, below=1
@@ -149,7 +155,7 @@ class EncoderOptions(CurvatureOptions, FlatEncoderOptions):
 class LogitsOptions(CurvatureOptions, SizeOptions):
     """Class scores of points."""
 
-    classes: int = option("number of classes", at_least=1, kw_only=False)
+    classes: int = option("number of classes", at_least=1, at_most=MAX_COLUMNS, kw_only=False)
     curvature: InitialCurvature | None = option(  # type: ignore[assignment]
         "initial curvature, one for all heads or one for each; none if every call brings its own",
         default=0.0,

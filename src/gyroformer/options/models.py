@@ -6,9 +6,11 @@ from typing import ClassVar, Literal
 from gyroformer.errors import UsageError
 from gyroformer.options.declare import Options, option
 from gyroformer.options.layers import (
+    MAX_COLUMNS,
     MAX_CURVATURE,
     MAX_HEADS,
     MAX_LAYERS,
+    MAX_NODES,
     MAX_WIDTH,
     ActivationName,
     CurvatureOptions,
@@ -28,10 +30,17 @@ MAX_IDENTIFIERS = 4_096
 class GraphModelOptions(Options):
     """What the graph and the task decide about a model; the rest is the user's choice."""
 
-    in_features: int = option("width of the node features; 0 for none", at_least=0, kw_only=False)
-    classes: int | None = option("number of classes; none to return points", default=None, at_least=2)
+    in_features: int = option(
+        "width of the node features; 0 for none", at_least=0, at_most=MAX_COLUMNS, kw_only=False
+    )
+    classes: int | None = option(
+        "number of classes; none to return points", default=None, at_least=2, at_most=MAX_COLUMNS
+    )
     num_nodes: int | None = option(
-        "learn a vector for each of so many nodes, for a graph without features", default=None, at_least=1
+        "learn a vector for each of so many nodes, for a graph without features",
+        default=None,
+        at_least=1,
+        at_most=MAX_NODES,
     )
 
 
@@ -56,7 +65,7 @@ class TokenOptions(Options):
         "which edges become tokens: undirected, each once, directed, each stored direction, or none",
         default="undirected",
     )
-    edge_features: int = option("width of edge_attr; 0 for none", default=0, at_least=0)
+    edge_features: int = option("width of edge_attr; 0 for none", default=0, at_least=0, at_most=MAX_COLUMNS)
     graph_token: bool = option(
         "whether each graph has a token of its own, whose result is returned", default=False
     )

@@ -113,7 +113,9 @@ def present_commit() -> str:
     here = Path(__file__).parent
 
     def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", "-C", str(here), *words], capture_output=True, encoding="utf-8", errors="replace"
+        )
         return done.stdout.strip() if done.returncode == 0 else ""
 
     try:

@@ -9,12 +9,15 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from gyroformer.errors import UsageError, did_you_mean
+from gyroformer.errors import DataError, UsageError, did_you_mean
 from gyroformer.models import get_model
+from gyroformer.untrusted import check_regular
 
 ROOT = Path(__file__).parent
 #: names that every task knows: without a file they stand for the declared defaults
 USUAL = ("default", "networks")
+#: bytes of the largest recipe that is read
+MAX_BYTES = 1 << 20
 
 
 def recipe_names(task: str) -> list[str]:
@@ -51,8 +54,14 @@ def read_recipe(task: str, name: str) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
+        size = check_regular(path)
+    except DataError as error:
+        raise UsageError(f"the recipe {error}") from None
+    if size > MAX_BYTES:
+        raise UsageError(f"{path}: is larger than any recipe")
+    try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path}: the recipe cannot be read ({error.strerror})") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: is not a recipe in TOML ({error})") from None

@@ -9,8 +9,8 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from gyroformer.durable import make_folder, write_durably
-from gyroformer.errors import DataError, MissingPartError, UsageError
+from gyroformer.durable import make_folder, write_output
+from gyroformer.errors import MissingPartError, UsageError
 from gyroformer.report.closeness import closeness, pair_distances
 from gyroformer.report.columns import Column, matched, run_columns
 from gyroformer.report.explorer import select
@@ -42,7 +42,7 @@ def export_run(run: RunRecord, target: Path, kind: str, *, node_data: Path | Non
     writers: dict[str, Callable[[], dict[Path, bytes]]] = {
         "png": lambda: {target: still(run, columns, "png")},
         "svg": lambda: {target: still(run, columns, "svg")},
-        "gexf": lambda: {target: gexf(run, columns).encode()},
+        "gexf": lambda: {target: gexf(run, columns).encode(errors="backslashreplace")},
         "tsv": lambda: _projector(run, columns, target),
     }
     if kind not in writers:
@@ -50,10 +50,7 @@ def export_run(run: RunRecord, target: Path, kind: str, *, node_data: Path | Non
     files = writers[kind]()
     make_folder(target.parent)
     for path, content in files.items():
-        try:
-            write_durably(path, content)
-        except OSError as error:
-            raise DataError(f"{path}: cannot be written ({error.strerror}); choose another --out") from None
+        write_output(path, content)
     return list(files)
 
 
@@ -206,4 +203,4 @@ def _tsv(rows: list[list[str]]) -> bytes:
         "\t".join(" ".join(cell.split()) if set(cell) & set("\t\r\n") else cell for cell in row)
         for row in rows
     ]
-    return ("\n".join(lines) + "\n").encode()
+    return ("\n".join(lines) + "\n").encode(errors="backslashreplace")

@@ -55,7 +55,9 @@ class Packer:
 
     def pack(self, about: object) -> str:
         """Return everything as text: the length of the description, the description, the arrays; deflated."""
-        head = json.dumps(about, allow_nan=False, separators=(",", ":"), ensure_ascii=False).encode()
+        plain = json.dumps(about, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+        # an id that is no text, as a file may hold one, becomes its JSON escape
+        head = plain.encode(errors="backslashreplace")
         whole = len(head).to_bytes(4, "little") + head + b"".join(self._parts)
         return base64.b85encode(zlib.compress(whole, 9)).decode("ascii").translate(_PLAIN)
 

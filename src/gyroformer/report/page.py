@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import gyroformer
-from gyroformer.durable import make_folder, write_durably
-from gyroformer.errors import DataError
+from gyroformer.durable import check_target, make_folder, write_output
+from gyroformer.errors import UsageError
 from gyroformer.report.bundle import policy, script, style
 from gyroformer.report.classes import calibration, calibration_chart, confusion_table, judged
 from gyroformer.report.closeness import Progress
@@ -38,6 +38,7 @@ def write_report(
         node_data: a table of more columns for the nodes: ids first, CSV, TSV, text or parquet.
         progress: called with (nodes done, nodes in all) while distances are computed.
     """
+    check_report_target(target, run_folders(runs))
     return _write(page(read_runs(runs), node_data=node_data, progress=progress), target)
 
 
@@ -56,14 +57,19 @@ def write_run_report(folder: Path) -> Path:
     return _write(page([read_run(folder, folder.resolve().name)]), folder / REPORT)
 
 
-def _write(content: str, target: Path) -> Path:
+def check_report_target(target: Path, folders: Sequence[Path]) -> None:
+    """Raise unless something can be written to ``target``, and is no file of a run."""
     make_folder(target.parent)
-    try:
-        write_durably(target, content.encode())
-    except OSError as error:
-        raise DataError(
-            f"{target}: the report could not be written ({error.strerror}); choose another --out"
-        ) from None
+    check_target(target, "--out")
+    inside = any(target.resolve().is_relative_to(folder) for folder in folders)
+    if inside and target.suffix != ".html":
+        raise UsageError(
+            f"--out {target}: is in the folder of a run, whose files it could replace; name an .html file"
+        )
+
+
+def _write(content: str, target: Path) -> Path:
+    write_output(target, content.encode(errors="backslashreplace"))
     return target
 
 

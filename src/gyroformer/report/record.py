@@ -3,7 +3,7 @@
 import dataclasses as dc
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from gyroformer.data.link_split import LinkSplit
 from gyroformer.data.split import Split
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.adjacency import simple_adjacency, upper_edges
+from gyroformer.graphs.check import MAX_CLASSES
 from gyroformer.models.pretrained import CONFIG
 from gyroformer.ops.positions import Positions, StereographicPositions
 from gyroformer.ops.pseudo_positions import PseudoHyperboloidPositions
@@ -19,6 +20,9 @@ from gyroformer.runs.files import RESULTS
 from gyroformer.runs.read import Row, Run, open_run
 from gyroformer.tasks.classify import ClassifyObjective, split_of
 from gyroformer.tasks.link import LinkObjective, link_split_of
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 Array = np.ndarray[Any, Any]
 
@@ -182,5 +186,14 @@ def graph_of(run: Run) -> RunGraph:
     return RunGraph(
         edges=np.stack(upper_edges(adjacency)).astype(np.int64),
         degree=np.diff(adjacency.indptr).astype(np.int64),
-        labels=None if data.y is None else data.y.cpu().numpy(),
+        labels=_class_numbers(data),
     )
+
+
+def _class_numbers(data: "Data") -> Array | None:
+    """Return the class of each node; None for labels that are no class numbers, as a regression has them."""
+    y = data.y
+    if y is None or y.dim() != 1 or y.is_floating_point() or (y.numel() and int(y.max()) >= MAX_CLASSES):
+        return None
+    found: Array = y.cpu().numpy()
+    return found

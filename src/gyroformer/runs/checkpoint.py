@@ -15,6 +15,9 @@ from torch import Tensor
 
 from gyroformer.durable import make_folder, move_into_place, sha256_of, write_durably
 from gyroformer.errors import CorruptFileError
+from gyroformer.options.check import Range, checked
+from gyroformer.runs.environment import Environment
+from gyroformer.untrusted import read_json
 
 State = dict[str, Tensor]
 
@@ -56,6 +59,7 @@ class Checkpoint:
         lowered: whether the learning rates were lowered.
         seconds: training time.
         rows: length and checksum of ``metrics.jsonl``.
+        environment: what the bits depend on beside the settings; empty in a checkpoint of version 0.1.
     """
 
     epoch: int
@@ -68,6 +72,7 @@ class Checkpoint:
     lowered: bool
     seconds: float
     rows: tuple[int, str] = (0, "")
+    environment: Environment = dc.field(default_factory=dict)
 
 
 class CheckpointFolder:
@@ -80,7 +85,7 @@ class CheckpointFolder:
         """Return the epochs that have a checkpoint, the newest first."""
         if not self.path.is_dir():
             return []
-        found = [_NAME.fullmatch(file.name) for file in self.path.iterdir()]
+        found = [_NAME.fullmatch(file.name) for file in self.path.iterdir() if file.is_file()]
         return sorted((int(match[1]) for match in found if match), reverse=True)
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -110,14 +115,15 @@ class CheckpointFolder:
     def remove(self, epoch: int) -> None:
         """Drop a checkpoint, its scalars first: without them the tensors do not count."""
         for file in reversed(self._files(epoch)):
-            file.unlink(missing_ok=True)
+            if not file.is_dir():  # which nothing here made
+                file.unlink(missing_ok=True)
 
     def tidy(self) -> None:
         """Remove what a killed process left half done: parts, and tensors without scalars."""
         if self.path.is_dir():
             whole = {file for epoch in self.epochs() for file in self._files(epoch)}
             for file in self.path.glob("epoch-*"):
-                if file not in whole:
+                if file not in whole and not file.is_dir():
                     file.unlink(missing_ok=True)
 
     def load(self, epoch: int) -> Checkpoint:
@@ -126,14 +132,16 @@ class CheckpointFolder:
         from safetensors.torch import load_file
 
         tensors_file, scalars_file = self._files(epoch)
+        scalars = read_json(scalars_file, infinite=True)
+        if scalars.get("format") != FORMAT:
+            raise CorruptFileError(f"{scalars_file}: format {scalars.get('format')} is not {FORMAT}")
         try:
-            scalars = json.loads(scalars_file.read_text(encoding="utf-8"))
-            if scalars["format"] != FORMAT:
-                raise CorruptFileError(f"{scalars_file}: format {scalars['format']} is not {FORMAT}")
+            if scalars["epoch"] != epoch:
+                raise CorruptFileError(f"{scalars_file}: is of another epoch")
             if sha256_of(tensors_file) != scalars["sha256"]:
                 raise CorruptFileError(f"{tensors_file}: its bytes are not those that were saved")
             return _checkpoint(scalars, load_file(tensors_file))
-        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
             if isinstance(error, CorruptFileError):
                 raise
             raise CorruptFileError(f"{scalars_file}: cannot be read ({error!r})") from None
@@ -165,10 +173,25 @@ def _scalars(checkpoint: Checkpoint) -> dict[str, Any]:
         "lowered": checkpoint.lowered,
         "seconds": checkpoint.seconds,
         "rows": {"bytes": checkpoint.rows[0], "sha256": checkpoint.rows[1]},
+        "environment": checkpoint.environment,
     }
 
 
+#: the type of each scalar
+SCALARS: dict[str, Any] = {
+    **dict.fromkeys(("epoch", "good_epoch", "stale"), int),
+    "best": dict | None,
+    "metrics": dict,
+    "lowered": bool,
+    "seconds": float,
+    "rows": dict,
+}
+
+
 def _checkpoint(scalars: dict[str, Any], tensors: State) -> Checkpoint:
+    for key, hint in SCALARS.items():
+        checked(hint, scalars[key], key, Range(at_least=0))
+
     def under(prefix: str) -> State:
         return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
 
@@ -181,10 +204,20 @@ def _checkpoint(scalars: dict[str, Any], tensors: State) -> Checkpoint:
         good=under("good.") or state,
         best=None
         if best is None
-        else Best(best["epoch"], tuple(best["rank"]), best["metrics"], under("best.")),
-        metrics=scalars["metrics"],
+        else Best(
+            int(best["epoch"]), tuple(map(float, best["rank"])), _numbers(best["metrics"]), under("best.")
+        ),
+        metrics=_numbers(scalars["metrics"]),
         stale=scalars["stale"],
         lowered=scalars["lowered"],
         seconds=scalars["seconds"],
-        rows=(scalars["rows"]["bytes"], scalars["rows"]["sha256"]),
+        rows=(
+            checked(int, scalars["rows"]["bytes"], "rows.bytes", Range(at_least=0)),
+            str(scalars["rows"]["sha256"]),
+        ),
+        environment=dict(scalars.get("environment", {})),
     )
+
+
+def _numbers(metrics: dict[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in metrics.items()}

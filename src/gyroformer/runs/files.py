@@ -18,7 +18,10 @@ import gyroformer
 from gyroformer.durable import sha256_of, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError
 from gyroformer.models.pretrained import CONFIG, WEIGHTS, Pretrained, write_model
+from gyroformer.runs.check import check_results
+from gyroformer.runs.environment import environment
 from gyroformer.runs.graph import GRAPH
+from gyroformer.untrusted import read_json
 
 METRICS, EMBEDDINGS, MANIFEST, RESULTS = "metrics.jsonl", "embeddings.npz", "manifest.json", "results.json"
 #: what the arrays of the embeddings are, kept beside them
@@ -46,7 +49,7 @@ def write_finished(
 ) -> None:
     """Write the files of a finished run, ``results.json`` last."""
     try:
-        text = (json.dumps(results, indent=2, allow_nan=False) + "\n").encode()
+        text = _text(results)
     except (TypeError, ValueError) as error:
         raise UsageError(f"results must be finite values that JSON knows ({error})") from None
     arrays = _npz(embeddings, ids)
@@ -60,7 +63,7 @@ def write_finished(
         manifest = _manifest(model, seconds=seconds, compiled=compiled, seed=job.get("seed"), started=started)
         manifest["files"] = checksums
         manifest["sha256"] = _own_checksum(manifest)
-        write_durably(path / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
+        write_durably(path / MANIFEST, _text(manifest))
         write_durably(path / RESULTS, text)
     except OSError as error:
         raise DataError(f"{path}: the results could not be written ({error.strerror})") from error
@@ -96,7 +99,7 @@ def _manifest(
         },
         "platform": platform.platform(),
         "machine": platform.machine(),
-        "threads": torch.get_num_threads(),
+        **{key: value for key, value in environment().items() if key in ("threads", "kernels")},
         "dtype": str(parameter.dtype).removeprefix("torch."),
         "device": str(parameter.device),
         "compiled": compiled,
@@ -108,30 +111,23 @@ def _manifest(
     }
 
 
+def _text(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2, allow_nan=False) + "\n").encode()
+
+
 def _own_checksum(manifest: Mapping[str, Any]) -> str:
     """Return the checksum of a manifest without its own."""
     content = {key: value for key, value in manifest.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; CorruptFileError if there is none."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CorruptFileError(f"{path}: is missing") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise CorruptFileError(f"{path}: cannot be read ({error})") from None
-    if not isinstance(content, dict):
-        raise CorruptFileError(f"{path}: is not a JSON object")
-    return content
-
-
 def read_results(path: Path) -> dict[str, Any]:
     """Return the results of a finished run."""
     if not (path / RESULTS).exists():
         raise DataError(f"{path}: holds no finished run ({RESULTS} is missing); continue it with --resume")
-    return read_json(path / RESULTS)
+    results = read_json(path / RESULTS)
+    check_results(results, path / RESULTS)
+    return results
 
 
 def verify_run(path: str | Path) -> None:
@@ -140,7 +136,11 @@ def verify_run(path: str | Path) -> None:
     read_results(folder)
     manifest = read_json(folder / MANIFEST)
     files = manifest.get("files")
-    if not isinstance(files, dict) or manifest.get("sha256") != _own_checksum(manifest):
+    # its own checksum is of what it says; no byte beside that may be there either
+    whole = manifest.get("sha256") == _own_checksum(manifest) and (
+        (folder / MANIFEST).read_bytes() == (json.dumps(manifest, indent=2) + "\n").encode()
+    )
+    if not isinstance(files, dict) or not whole or not set(files) <= set(CHECKED):
         raise CorruptFileError(f"{folder / MANIFEST}: its content is not what was saved")
     for name, sha256 in files.items():
         if not (folder / name).is_file():

@@ -21,9 +21,12 @@ import gyroformer
 from gyroformer.durable import claimed, make_folder, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError
 from gyroformer.models.pretrained import CONFIG, FORMAT, Pretrained
+from gyroformer.runs.check import check_history
 from gyroformer.runs.checkpoint import Checkpoint, CheckpointFolder
-from gyroformer.runs.files import METRICS, RESULTS, read_json, read_results, verify_run, write_finished
+from gyroformer.runs.environment import Environment, differences, environment
+from gyroformer.runs.files import METRICS, RESULTS, read_results, verify_run, write_finished
 from gyroformer.runs.metrics_file import MetricsFile
+from gyroformer.untrusted import read_json
 
 _log = logging.getLogger(__name__)
 
@@ -110,6 +113,7 @@ class RunFolder:
         try:
             self.metrics.flush(durable=True)
             checkpoint.rows = self.metrics.checksum_at(checkpoint.epoch)
+            checkpoint.environment = environment()
             self.checkpoints.save(checkpoint)
         except OSError as error:
             why = error.strerror or error
@@ -130,12 +134,14 @@ class RunFolder:
             try:
                 checkpoint = self.checkpoints.load(epoch)
                 self.metrics.load(*checkpoint.rows)
-            except (CorruptFileError, OSError, ValueError) as error:
+                check_checkpoint(checkpoint, self.metrics.rows, self.path / METRICS)
+            except (CorruptFileError, OSError, ValueError, RecursionError) as error:
                 _log.warning("the checkpoint of epoch %d is damaged (%s); trying an older one", epoch, error)
                 continue
             for damaged in epochs[: epochs.index(epoch)]:
                 self.checkpoints.remove(damaged)  # or it would count as one of the last two
             self.metrics.flush()
+            self._compare(checkpoint.environment)
             return checkpoint
         if epochs:
             raise CorruptFileError(
@@ -143,6 +149,15 @@ class RunFolder:
             )
         self.metrics.flush()  # rows of epochs after which no checkpoint was written
         return None
+
+    def _compare(self, before: Environment) -> None:
+        """Say so if the run goes on in another environment than it was begun in."""
+        changed = differences(before)
+        if changed:
+            _log.warning(
+                "%s: goes on otherwise than it was begun (%s): the result may differ from an uninterrupted run's",
+                *(self.path, "; ".join(changed)),
+            )
 
     def rewind(self, checkpoint: Checkpoint) -> None:
         """Forget everything after the epoch of ``checkpoint``, in an order that a kill at any moment respects.
@@ -223,6 +238,16 @@ class RunFolder:
     def _need_begin(self) -> None:
         if self.job is None:
             raise UsageError("call begin() of the run folder first")
+
+
+def check_checkpoint(checkpoint: Checkpoint, rows: list[dict[str, Any]], path: Path) -> None:
+    """Raise unless the rows up to a checkpoint are rows, and its metrics have their names."""
+    if rows:
+        check_history(rows, path)
+    names = next((row["metrics"].keys() for row in reversed(rows) if "metrics" in row), None)
+    kept = [checkpoint.metrics] + ([] if checkpoint.best is None else [checkpoint.best.metrics])
+    if names is not None and any(metrics.keys() != names for metrics in kept):
+        raise CorruptFileError(f"the metrics of the checkpoint are not those of {path.name}")
 
 
 def plain_job(config: Mapping[str, Any]) -> Job:

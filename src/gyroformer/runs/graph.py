@@ -130,7 +130,7 @@ def read_graph(folder: Path) -> StoredGraph | None:
         split = _split(about["split"], arrays, int(data.num_nodes or 0)) if "split" in about else None
     except GyroformerError:
         raise
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise CorruptFileError(f"{path}: is not the graph of a run ({error!r}): {ADVICE}") from None
     return StoredGraph(data, checksums, arrays, split)
 
@@ -159,6 +159,8 @@ def _built(about: dict[str, Any], arrays: dict[str, Any]) -> "Data":
         directed=about["directed"],
     )
     if y is not None:
+        if not y.ndim or len(y) != data.num_nodes or y.dtype.kind not in "biuf":
+            raise ValueError(f"labels of shape {y.shape} and type {y.dtype}")
         data.y = torch.from_numpy(y)  # may hold −1 for nodes without a label
     for key in ("name", "label_names"):
         if about[key] is not None:

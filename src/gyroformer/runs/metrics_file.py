@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from gyroformer.errors import CorruptFileError
+from gyroformer.untrusted import check_regular
+
 Row = dict[str, Any]
 
 
@@ -39,6 +42,8 @@ class MetricsFile:
     def load(self, length: int, sha256: str) -> None:
         """Take the first ``length`` bytes of the file, if they have the checksum given; else raise ValueError."""
         assert self.path is not None
+        if length:
+            check_regular(self.path, error=CorruptFileError)
         content = self.path.read_bytes()[:length] if length else b""
         if len(content) != length or hashlib.sha256(content).hexdigest() != sha256:
             raise ValueError(f"{self.path.name} is not the one that the checkpoint was written with")

@@ -9,12 +9,14 @@ from torch import Tensor
 
 from gyroformer.arrays import read_arrays
 from gyroformer.data.load import load
-from gyroformer.errors import CorruptFileError, DataError, MissingPartError
+from gyroformer.errors import CorruptFileError, DataError, MissingPartError, UsageError
 from gyroformer.models import get_model
 from gyroformer.models.pretrained import CONFIG, TASK, read_config, read_weights
-from gyroformer.runs.files import EMBEDDINGS, MANIFEST, METRICS, read_json, read_results, verify_run
+from gyroformer.runs.check import ADVICE, check_embeddings, check_history
+from gyroformer.runs.files import EMBEDDINGS, MANIFEST, METRICS, read_results, verify_run
 from gyroformer.runs.graph import StoredGraph, read_graph
 from gyroformer.settings import GraphOptions, JobSettings, job_from_plain
+from gyroformer.untrusted import check_regular, read_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from gyroformer.models.base import GraphModel
 
 Row = dict[str, Any]
-ADVICE = "restore it, or run again into another folder"
 
 
 def open_run(path: str | Path, *, verify: bool = True) -> "Run":
@@ -79,7 +80,12 @@ class Run:
             raise DataError(
                 f"{self.path}: the run has no settings of a job; it was not made by a command or an estimator"
             )
-        return job_from_plain(upgraded(job, self.config["format"]))
+        try:
+            return job_from_plain(upgraded(job, self.config["format"]))
+        except UsageError as error:
+            raise CorruptFileError(
+                f"{self.path / CONFIG}: its settings are not of this version ({error})"
+            ) from None
 
     @functools.cached_property
     def manifest(self) -> dict[str, Any]:
@@ -90,19 +96,19 @@ class Run:
     def history(self) -> list[Row]:
         """A row for each epoch: ``epoch``, ``loss``, ``lr``, ``curvatures``, and ``metrics`` where evaluated."""
         path = self.path / METRICS
+        check_regular(path, error=CorruptFileError)
         try:
-            return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         except (OSError, ValueError, RecursionError) as error:
             raise CorruptFileError(f"{path}: cannot be read ({error})") from None
+        check_history(rows, path)
+        return rows
 
     @functools.cached_property
     def _arrays(self) -> "dict[str, np.ndarray]":
         path = self.path / EMBEDDINGS
         arrays = read_arrays(path, error=CorruptFileError, advice=ADVICE)
-        if "ids" not in arrays or "embedding" not in arrays or arrays["embedding"].ndim != 3:
-            raise CorruptFileError(f"{path}: has no ids or no embedding (nodes, heads, width): {ADVICE}")
-        if len(arrays["ids"]) != len(arrays["embedding"]):
-            raise CorruptFileError(f"{path}: has another number of ids than of nodes: {ADVICE}")
+        check_embeddings(arrays, path)
         return arrays
 
     @property
@@ -139,7 +145,12 @@ class Run:
     def graph(self) -> "Data":
         """The graph as it was read: ids, edges, and features and labels where there are any."""
         if self.stored_graph is not None:
-            return self.stored_graph.data
+            data = self.stored_graph.data
+            if [str(name) for name in data.ids] != self.ids:
+                raise CorruptFileError(
+                    f"{self.path}: its graph has other nodes than its embeddings: {ADVICE}"
+                )
+            return data
         return self._graph_again()
 
     def _graph_again(self) -> "Data":

@@ -41,6 +41,7 @@ class GraphTokens:
     edge_features: Tensor | None
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def graph_tokens(data: "Data", options: TokenOptions) -> GraphTokens:
     """Return what the tokenizer needs of ``data``, one graph or a ``Batch``: what it carries, else computed."""
     _check(data)

@@ -75,6 +75,7 @@ def find_culprit(learner: Learner, forward: Callable[[], Any]) -> Culprit:
 def _first_bad(value: object) -> Tensor | None:
     """Return the first tensor in ``value`` with an entry that is not finite."""
     if isinstance(value, Tensor):
+        value = value if value.layout == torch.strided else value.values()  # of a sparse matrix, its entries
         return None if bool(torch.isfinite(value).all()) else value
     if dc.is_dataclass(value):
         value = [getattr(value, field.name) for field in dc.fields(value)]

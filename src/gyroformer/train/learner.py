@@ -14,6 +14,8 @@ from gyroformer.tasks.task import Task
 
 #: what the learning rates are multiplied by, once, after a step that was not finite
 LOWERING = 0.1
+#: Adam's tensors of the shape of a parameter
+MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 class Learner:
@@ -101,11 +103,18 @@ class Learner:
                 self.optimizer.state[parameter][key] = value if key == "step" else value.to(parameter.device)
         load_random_state(state)
 
-    def check_names(self, state: State, where: str) -> None:
-        """Raise if ``state`` is not one of this model and task."""
-        own = {name: t.shape for name, t in self.weights().items()}
-        found = {name: t.shape for name, t in state.items() if name.startswith(("model.", "task."))}
-        wrong = sorted(own.keys() ^ found.keys()) or [name for name in own if own[name] != found[name]]
+    def check_state(self, state: State, where: str) -> None:
+        """Raise if ``state`` is not one of this model and task, by name, shape and dtype."""
+        own = self.weights() | {"rng.cpu": torch.get_rng_state()}
+        found = {name: t for name, t in state.items() if name.startswith(("model.", "task.", "rng.cpu"))}
+        wrong = sorted(own.keys() ^ found.keys())
+        wrong += [name for name in own.keys() & found.keys() if not _alike(own[name], found[name])]
+        wrong += [
+            f"adam.{name}.{key}"
+            for name, parameter in self.parameters.items()
+            for key in MOMENTS
+            if not _alike(parameter, state.get(f"adam.{name}.{key}", parameter))
+        ]
         if wrong:
             raise CorruptFileError(
                 f"{where}: does not fit the model (first: {wrong[0]!r}); use another --out"
@@ -120,6 +129,10 @@ class Learner:
         if bool(torch.isfinite(get_total_norm(list(self.parameters.values())))):  # asks the device once
             return None
         return next((name for name, p in self.parameters.items() if not bool(torch.isfinite(p).all())), None)
+
+
+def _alike(ours: Tensor, theirs: Tensor) -> bool:
+    return ours.shape == theirs.shape and ours.dtype == theirs.dtype
 
 
 def random_state() -> State:

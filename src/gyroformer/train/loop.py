@@ -89,7 +89,9 @@ class _Training:
             found = Checkpoint(0, state, 0, state, None, {}, stale=0, lowered=False, seconds=0.0)
         else:
             assert run is not None
-            learner.check_names(found.state, str(run.checkpoints.path))
+            best = {} if found.best is None else found.best.weights
+            for state in (found.state, found.good, {**found.state, **best}):
+                learner.check_state(state, str(run.checkpoints.path))
             learner.load_state(found.state)
             _log.info("%s: going on after epoch %d", run.path, found.epoch)
         self.epoch, self.best, self.metrics, self.stale = found.epoch, found.best, found.metrics, found.stale

@@ -235,3 +235,15 @@ def test_damaged_tables_give_a_graph_or_one_line(write, graph, name):
                 continue
             assert message.startswith(str(path))
             assert "\n" not in message
+
+
+def test_labels_of_another_graph_are_refused(write, graph):
+    path = write("id,label\nA,1\nB,0\nC,1\n", "y.csv")
+    with pytest.raises(DataError, match=r"y\.csv: 3 of its 3 ids are not in the graph, 'A' among them"):
+        read_graph(graph, labels=path)
+
+
+def test_a_few_strange_ids_are_told(write, graph, caplog):
+    path = write("id,label\na,1\nb,0\nc,1\nlonely,0\n", "y.csv")
+    assert list(read_graph(graph, labels=path).ids)[-1] == "lonely"
+    assert "1 of its 4 ids are not in the graph, 'lonely' among them" in caplog.text

@@ -1,5 +1,6 @@
 """Node features and labels from a second file, matched to the graph's nodes by their ids."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from gyroformer.graphs.reading.names import plain_names
 from gyroformer.graphs.reading.npz import IDS, LABELS, feature_part, first_of, plain_ids
 from gyroformer.graphs.reading.numbers import is_number
 from gyroformer.graphs.reading.table import LABEL_NAMES, Chunk, Column, table_chunks
+
+_log = logging.getLogger(__name__)
 
 _MISSING = {b"", b"nan", b"na", b"n/a", b"null", b"?"}
 
@@ -174,7 +177,16 @@ def _rows_of_nodes(
             f"{path}: {len(added)} ids are not in the graph or its other table, "
             f"{quoted(added[0])} among them: remove them, or describe these nodes in both"
         )
+    if 2 * len(added) > rows:
+        raise DataError(
+            f"{path}: {len(added)} of its {rows} ids are not in the graph, {quoted(added[0])} among them (the graph "
+            f"has {quoted(known[0]) if known else 'no nodes'}): write the ids as the graph has them"
+        )
     if added:
+        _log.warning(
+            "%s: %d of its %d ids are not in the graph, %s among them: they become nodes without edges",
+            *(path, len(added), rows, quoted(added[0])),
+        )
         listing.ids = plain_names([name.encode("utf-8") for name in known + added])
     return np.array([row_of.get(name, rows) for name in known + added], dtype=np.int64)
 

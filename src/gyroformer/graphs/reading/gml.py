@@ -16,6 +16,8 @@ _TOKEN = re.compile(
     r'(?P<skip>\s+|\#[^\n]*)|(?P<open>\[)|(?P<close>\])|"(?P<text>[^"]*)"|(?P<word>[^\s\[\]"]+)'
 )
 _ENTITY = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]*));")
+#: lists in lists that are followed
+MAX_DEPTH = 100
 
 
 @dataclass(slots=True)
@@ -65,6 +67,8 @@ def _lists(path: Path) -> Iterator[_List]:
         if kind == "open":
             if key is None:
                 raise located(path, line, "'[' without a key before it: write e.g. node [")
+            if len(stack) == MAX_DEPTH:
+                raise located(path, line, f"lists nested deeper than {MAX_DEPTH}: a graph needs two")
             stack.append(_List(key, line))
             key = None
             graphs += len(stack) == 1 and stack[0].key == "graph"
@@ -76,7 +80,7 @@ def _lists(path: Path) -> Iterator[_List]:
                     path, line, "']' without its '[', or after a key without a value: match the brackets"
                 )
             closed = stack.pop()
-            if [item.key for item in stack] == ["graph"] and closed.key in {"node", "edge"}:
+            if len(stack) == 1 and stack[0].key == "graph" and closed.key in {"node", "edge"}:
                 yield closed
         elif key is None:
             if kind == "text":

@@ -9,6 +9,9 @@ from gyroformer.graphs.reading.lines import located, quoted, raw_pieces
 from gyroformer.graphs.reading.marked import MarkedGraph
 from gyroformer.graphs.reading.names import MAX_NODES
 
+#: elements in elements that are followed
+MAX_DEPTH = 100
+
 
 def read_graphml(path: Path, *, max_nodes: int = MAX_NODES) -> Listing:
     """Read nodes, edges and the edge attribute called ``weight`` of a GraphML file with one graph.
@@ -66,6 +69,9 @@ class _Reader:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         tag = name.rpartition(" ")[2]
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self._error(f"elements nested deeper than {MAX_DEPTH}: a graph needs four")
         if self._root is None:
             self._root = tag
             if tag != "graphml":
@@ -103,6 +109,7 @@ class _Reader:
 
     def _end(self, name: str) -> None:
         tag = name.rpartition(" ")[2]
+        self._depth -= 1
         if tag == "graph":
             self._graphs_open -= 1
         elif tag == "edge":

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gyroformer.errors import DataError
+from gyroformer.untrusted import check_regular
 
 BLOCK = 1 << 22
 LONGEST_LINE = 1 << 25
+#: a gzip file of edges unpacks to some ten times its size; from LARGE bytes on, one of more than RATIO is a trap
+LARGE, RATIO = 1 << 26, 200
 GZIP_MARK = b"\x1f\x8b"
 
 # Longest marks first: that of UTF-16 is the beginning of that of UTF-32.
@@ -83,7 +86,7 @@ def whole_text(path: Path) -> str:
 
 def raw_pieces(path: Path, size: int = BLOCK) -> Iterator[bytes]:
     """Yield the file's bytes, unpacked if the file is packed with gzip (told by its first two bytes)."""
-    done = 0
+    done, held = 0, check_regular(path)
     try:
         with path.open("rb") as raw:
             stream: BinaryIO = raw
@@ -96,6 +99,11 @@ def raw_pieces(path: Path, size: int = BLOCK) -> Iterator[bytes]:
                 )
             while piece := stream.read(size):
                 done += len(piece)
+                if packed and done > max(LARGE, RATIO * held):
+                    raise DataError(
+                        f"{path}: its {held} bytes unpack to more than {done}, over {RATIO} times as much: this is no "
+                        "list of edges; unpack it yourself if you trust it"
+                    )
                 yield piece
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(

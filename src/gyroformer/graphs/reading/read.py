@@ -14,6 +14,7 @@ from gyroformer.graphs.reading.lines import raw_pieces
 from gyroformer.graphs.reading.matrix_market import BANNER, read_matrix_market
 from gyroformer.graphs.reading.names import MAX_NODES, check_max_nodes
 from gyroformer.graphs.reading.npz import read_npz
+from gyroformer.untrusted import check_regular
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -98,6 +99,7 @@ def existing_file(path: str | Path) -> Path:
         if isinstance(error, UsageError):
             raise
         raise UsageError(f"{str(path)!r} cannot be a file ({error}): check the path") from None
+    check_regular(path)
     return path
 
 

@@ -1,10 +1,12 @@
-"""The C++ kernels as torch operators: they differentiate once, compile, and export.
+"""The C++ kernels as torch operators: they differentiate, compile, and export.
 
-Second derivatives and forward mode need the torch forms; ``torch_forms()`` selects them.
+A kernel knows its first derivative. Where that is to be differentiated again (``create_graph``), it is taken from the
+torch form; forward mode needs the torch forms altogether, which ``torch_forms()`` selects.
 """
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -53,7 +55,7 @@ def _call(name: str, tensors: list[Tensor | None], sizes: list[int]) -> None:
     pointers = [ctypes.c_void_p(_pointer(tensor)) for tensor in tensors]
     *long, heads, width = sizes
     numbers = [ctypes.c_int64(size) for size in long]
-    small = [ctypes.c_int(size) for size in (heads, width, torch.get_num_threads())]
+    small = [ctypes.c_int(size) for size in (heads, width, build.threads())]
     getattr(library, name)(*pointers, *numbers, *small)
 
 
@@ -89,6 +91,18 @@ def _(qkv: Tensor, k: Tensor, mask: Tensor | None, sums: Tensor, grad: Tensor) -
     return torch.empty_like(qkv, memory_format=torch.contiguous_format), torch.empty_like(k)
 
 
+def _torch_gradients(
+    form: Callable[..., Tensor], inputs: tuple[Tensor, ...], grad: Tensor
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of a torch form, which can be differentiated again."""
+    # views: one input may have been made from another (points from a curvature), and only the direct way is meant
+    fresh = tuple(one.view_as(one) for one in inputs)
+    wanted = [one for one in fresh if one.requires_grad]
+    with torch_forms():
+        found = iter(torch.autograd.grad(form(*fresh), wanted, grad, create_graph=True))
+    return tuple(next(found) if one.requires_grad else None for one in fresh)
+
+
 def _attention_setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
     qkv, k, mask = inputs
     ctx.save_for_backward(qkv, k, mask, output[1])
@@ -96,6 +110,13 @@ def _attention_setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-de
 
 def _attention_vjp(ctx, grad: Tensor, grad_sums: Tensor | None) -> tuple[Tensor, Tensor, None]:  # type: ignore[no-untyped-def]
     qkv, k, mask, sums = ctx.saved_tensors
+    if torch.is_grad_enabled():
+        from gyroformer.ops.attention import TokenLayout
+        from gyroformer.ops.blockwise import tangent_attention
+
+        form = functools.partial(tangent_attention, kind="linear", layout=TokenLayout(mask=mask))
+        found = _torch_gradients(form, (qkv, k), grad)
+        return *found, None  # type: ignore[return-value]
     grad_qkv, grad_k = _attention_backward(qkv, k, mask, sums, grad)
     return grad_qkv, grad_k, None
 
@@ -134,6 +155,10 @@ def _sum_setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
 
 def _sum_vjp(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[no-untyped-def]
     p, x, k = ctx.saved_tensors
+    if torch.is_grad_enabled():
+        from gyroformer.ops.blockwise import tangent_sum
+
+        return _torch_gradients(tangent_sum, (p, x, k), grad)  # type: ignore[return-value]
     return _gyro_sum_backward(p, x, k, grad)
 
 

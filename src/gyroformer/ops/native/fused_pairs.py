@@ -18,7 +18,7 @@ def _call(name: str, tensors: list[Tensor | None], sizes: list[int], plain: bool
         *(ctypes.c_int64(size) for size in (nodes, count)),
         *(ctypes.c_int(size) for size in (heads, width, plain)),
         ctypes.c_float(scale),
-        ctypes.c_int(torch.get_num_threads()),
+        ctypes.c_int(build.threads()),
     )
 
 

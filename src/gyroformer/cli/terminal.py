@@ -1,0 +1,91 @@
+r"""The one place that writes to the terminal, so that foreign text is shown as it is.
+
+Ids, labels, names of files and messages come from files that anybody may have made. None of it is read as markup of
+rich, and what is not printable (escape sequences, line ends, marks that turn the direction of writing, halves of
+characters) is shown as Python would write it: ``\x1b``, ``\n``.
+"""
+
+import json
+import logging
+import os
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+
+def visible(text: object) -> str:
+    """Return ``text`` on one line, with every character that is not printable written out."""
+    words = str(text)
+    if words.isprintable():
+        return words
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
+
+
+def say(text: object = "", *, err: bool = False) -> None:
+    """Write one line to stdout, or to stderr."""
+    typer.echo(visible(text), err=err)
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """Write ``result`` as one JSON object on stdout; non-finite numbers are refused."""
+    typer.echo(json.dumps(result, indent=2, allow_nan=False))  # JSON writes out what is not ASCII by itself
+
+
+def styled(text: object, style: str = "bold") -> "Text":
+    """Return ``text`` for a table or a :func:`terminal`, in a style."""
+    from rich.text import Text
+
+    return Text(visible(text), style=style)
+
+
+def terminal(**options: Any) -> "Console":
+    """Return a console that shows text, also in tables, as it is; ``options`` are rich's."""
+    return _console_class()(**{"markup": False, "emoji": False, "highlight": False, **options})
+
+
+@cache
+def _console_class() -> "type[Console]":
+    from rich.console import Console
+
+    class Terminal(Console):
+        """A console that writes out what is not printable."""
+
+        def render_str(self, text: str, **options: Any) -> "Text":
+            """Return ``text``, which every string that is printed or put into a table goes through."""
+            return super().render_str(visible(text), **options)
+
+    return Terminal
+
+
+def give_up_stdout() -> None:
+    """Let go what cannot be written: Python would try again at its end, and fail with a traceback."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+
+
+class _Lines(logging.StreamHandler[Any]):
+    """Writes each record as one line to what is stderr at that time."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+@cache
+def show_log() -> None:
+    """Show the warnings of this package on stderr."""
+    handler = _Lines()
+    handler.setLevel(logging.WARNING)
+    logging.getLogger("gyroformer").addHandler(handler)
