@@ -13,9 +13,10 @@ from evil_runs import EVIL, NODES, small_graph
 
 import gyroformer as gf
 from gyroformer import geometry
+from gyroformer.report.explorer import MOST_HEADS
 from gyroformer.report.page import page
 from gyroformer.report.projection import draw_head
-from gyroformer.report.record import read_run
+from gyroformer.report.record import RunGraph, read_run
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here to open the page in")
 
@@ -347,6 +348,30 @@ def test_runs_side_by_side_are_linked(browser, runs, folder):
     shown.run("document.querySelectorAll('.runs button')[0].click()")
     assert shown.run("document.querySelectorAll('.views canvas').length") == 2
     assert shown.complaints() == []
+
+
+def odd_runs(run):
+    none = np.zeros((2, 0), dtype=np.int64)
+    for nodes, edges in ((1, none), (2, np.array([[0], [1]])), (5, none)):
+        graph = RunGraph(edges=edges, degree=np.bincount(edges.ravel(), minlength=nodes))
+        ids = ["\udc80 is no text", *run.ids[1:nodes]]
+        yield dc.replace(run, ids=ids, embedding=run.embedding[:nodes], graph=graph)
+    yield dc.replace(run, graph=RunGraph(missing="gone"))
+    yield dc.replace(run, embedding=np.zeros_like(run.embedding))
+    many = np.random.default_rng(0).normal(size=(NODES, MOST_HEADS + 4, 3))
+    yield dc.replace(run, embedding=many, curvature=np.linspace(-2, 2, MOST_HEADS + 4))
+
+
+def test_odd_graphs_can_be_explored(browser, runs, folder):
+    path = folder / "odd.html"
+    for run in odd_runs(read_run(runs["curved"], "curved")):
+        path.write_bytes(page([run]).encode(errors="backslashreplace"))
+        shown = browser.open(path)
+        shown.run("explorer.select(explorer.runs[0], 0); explorer.centre(explorer.runs[0], 0)")
+        shown.frame()
+        assert shown.run("explorer.views.length") == min(run.embedding.shape[1], MOST_HEADS)
+        assert shown.run("document.querySelector('.inspector .node .name').textContent") == run.ids[0]
+        assert shown.complaints() == []
 
 
 def test_names_from_outside_are_text_and_nothing_else(browser, runs, folder):

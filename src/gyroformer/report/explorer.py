@@ -87,13 +87,13 @@ def explorer_data(
         progress: called with (nodes done, nodes in all) while distances are computed.
     """
     packer = Packer()
-    graphs: dict[tuple[bytes, bytes], int] = {}
+    graphs: dict[tuple[tuple[str, ...], bytes], int] = {}
     blocks: list[dict[str, Any]] = []
     shown = []
     for run in runs[:MOST_PICTURES]:
         chosen = select(run)
         ids = [run.ids[i] for i in chosen.nodes]
-        key = ("\0".join(ids).encode(), b"" if chosen.edges is None else chosen.edges.tobytes())
+        key = (tuple(ids), b"" if chosen.edges is None else chosen.edges.tobytes())
         if key not in graphs:
             graphs[key] = len(blocks)
             blocks.append(_graph_block(packer, ids, chosen.edges))
