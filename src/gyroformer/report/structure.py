@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-import torch
 
 from gyroformer.errors import DataError
 from gyroformer.graphs.adjacency import ranked_components, simple_adjacency
 from gyroformer.graphs.analysis.curvature import GraphCurvature, graph_curvature
 from gyroformer.graphs.analysis.distance_sums import search_cost
+from gyroformer.report.closeness import pair_distances
 from gyroformer.report.curves import Spec
 from gyroformer.report.names import signed
 from gyroformer.report.record import RunRecord
@@ -48,13 +48,9 @@ def distance_chart(run: RunRecord) -> Spec | None:
     sources = np.sort(draw.choice(nodes, min(SOURCES, nodes), replace=False))
     targets = np.sort(draw.choice(nodes, min(TARGETS, nodes), replace=False))
     steps = steps_from(run.graph.edges, nodes, sources)[:, targets]
-    with torch.no_grad():
-        parts = [
-            run.positions.squared_dist_rows(some)[:, torch.from_numpy(targets)]
-            for some in torch.from_numpy(sources).split(32)
-        ]
-    far = torch.cat(parts).clamp(min=0).sqrt().numpy()
-    return _by_steps(steps.ravel(), far.ravel())
+    pairs = np.stack((np.repeat(sources, targets.size), np.tile(targets, sources.size)))
+    far = pair_distances(run.positions, pairs)
+    return _by_steps(steps.ravel(), far)
 
 
 def _by_steps(steps: Array, far: Array) -> Spec | None:
