@@ -110,23 +110,6 @@ def cost() -> str:
     return markdown(head, rows)
 
 
-def explorer() -> str:
-    """Return the page's table: how large and how fast a page is in a browser."""
-    with (ROOT / "results" / "explorer.csv").open(newline="", encoding="utf-8") as file:
-        found = list(csv.DictReader(file))
-    rows = []
-    for nodes in dict.fromkeys(row["nodes"] for row in found):
-        own = [row for row in found if row["nodes"] == nodes]
-        first, rates = own[0], {row["head"]: row["frames_per_second"] for row in own}
-        sizes = [f"{int(first[name]):,}" for name in ("nodes", "edges")]
-        rows.append(
-            [*sizes, first["megabytes"], first["first_picture_seconds"], *rates.values(), first["load"]]
-        )
-    head = ["nodes", "edges", "MB", "first picture, s"]
-    drags = [f"frames a second, {row['head']}" for row in found if row["nodes"] == found[0]["nodes"]]
-    return markdown([*head, *drags, "load"], rows, text=0)
-
-
 def speed() -> str:
     """Return the table of ratios that ``gyroformer bench`` measured."""
     found = json.loads((ROOT / "results" / "speed.json").read_text(encoding="utf-8"))
@@ -318,6 +301,16 @@ def measured(file: str, columns: dict[str, str], *, text: int = 1) -> str:
     return markdown(list(columns.values()), [[row[key] for key in columns] for row in runs(file)], text=text)
 
 
+EXPLORER = {
+    "nodes": "nodes",
+    "edges": "edges",
+    "megabytes": "MB",
+    "first_picture_seconds": "first picture, s",
+    "head": "head",
+    "frames_per_second": "frames a second",
+    "edges_in_motion": "edges in motion",
+    "load": "load",
+}
 READER = {
     "file": "file",
     "megabytes": "size, MB",
@@ -411,7 +404,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "summary": summary,
     "exactness": exactness,
     "cost": cost,
-    "explorer": explorer,
+    "explorer": lambda: measured("explorer.csv", EXPLORER, text=0),
     "speed": speed,
     "embed": embed,
     "sampled": sampled,
