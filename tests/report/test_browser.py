@@ -43,7 +43,8 @@ def three(runs):
     run = read_run(runs["curved"], "curved")
     vectors = np.random.default_rng(1).normal(size=(NODES, 3, 2)) * 0.45
     results = {**run.results, "curvatures": [list(CURVATURES)]}
-    return dc.replace(run, embedding=vectors, curvature=np.array(CURVATURES), results=results)
+    ids = [*run.ids[:4], 'say "hi",\nyou', *run.ids[5:]]
+    return dc.replace(run, ids=ids, embedding=vectors, curvature=np.array(CURVATURES), results=results)
 
 
 @pytest.fixture(scope="module")
@@ -282,6 +283,10 @@ def test_picked_nodes_are_a_table(shown, three, tool):
     assert int(one["degree"]) == three.graph.degree[node]
     vectors = draw_head(three.embedding[:, 0], CURVATURES[0]).vectors
     assert [float(one["Head 1 x"]), float(one["Head 1 y"])] == pytest.approx(vectors[node].tolist(), abs=1e-5)
+    shown.run(f"explorer.pick(explorer.runs[0], Array.from({{ length: {NODES} }}, (_, i) => i))")
+    shown.run("document.querySelector('.picked .primary').click()")
+    everyone = csv.DictReader(io.StringIO(shown.run("saved[1].text()"), newline=""))
+    assert [row["id"] for row in everyone] == three.ids
 
 
 def test_nodes_are_coloured_and_sized_by_every_column(browser, runs, folder):
@@ -309,6 +314,8 @@ def test_nodes_are_coloured_and_sized_by_every_column(browser, runs, folder):
         assert len(np.unique(colours[:, :3], axis=0)) > 1, name
         assert shown.run("document.querySelector('.legend h3').textContent") == name
     assert shown.run("new Set(explorer.styleOf(explorer.runs[0]).sizes).size") > 5
+    # the first three ids are not in the table
+    assert shown.run("Array.from(explorer.runs[0].column('kind').values.slice(0, 5))") == [-1, -1, -1, 1, 0]
     choose(shown, 0, "class")
     shown.run("document.querySelector('.legend .entries button').click()")
     faded = shown.run(
