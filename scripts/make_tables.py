@@ -39,6 +39,8 @@ PAGES = (
     "README.md",
     "RESULTS.md",
     "docs/geometry.md",
+    "docs/graphs.md",
+    "docs/structure.md",
     "docs/model.md",
     "docs/tasks.md",
     "docs/models.md",
@@ -276,6 +278,53 @@ def pairs() -> str:
     return markdown(head, [[name, *values] for name, values in rows.items()])
 
 
+def curvature_rows(*, seconds: bool) -> str:
+    """Return how curved the graphs are, or what it took to find out."""
+    rows = []
+    for row in runs("curvature.csv"):
+        name = f"{row['graph']}, {row['samples']} nodes drawn" if row["samples"] else row["graph"]
+        error = f" ± {row['standard_error']}" if row["standard_error"] else ""
+        triples = f"{int(row['triples']):,}"
+        if seconds:
+            size = [f"{int(row[key]):,}" for key in ("nodes", "edges")]
+            rows.append([name, *size, triples, row["processor_seconds"], f"{row['curvature']}{error}"])
+        elif not row["samples"]:
+            rows.append([name, row["reading"], row["curvature"], triples, f"{row['negative_percent']} %"])
+    if seconds:
+        return markdown(["graph", "nodes", "edges", "triples", "seconds", "curvature"], rows)
+    return markdown(["graph", "", "curvature", "triples", "negative"], rows, text=2)
+
+
+def measured(file: str, columns: dict[str, str], *, text: int = 1) -> str:
+    """Return the columns of a file of results under other headings."""
+    return markdown(list(columns.values()), [[row[key] for key in columns] for row in runs(file)], text=text)
+
+
+READER = {
+    "file": "file",
+    "megabytes": "size, MB",
+    "processor_seconds": "processor seconds",
+    "peak_megabytes": "peak memory, MB",
+    "before_megabytes": "before reading, MB",
+}
+LAPLACIAN = {
+    "graph": "graph",
+    "scope": "scope",
+    "methods": "methods",
+    "nodes": "nodes",
+    "edges": "edges",
+    "processor_seconds": "seconds",
+    "residual": "largest residual",
+}
+MARGINS = {
+    "margin": "margin",
+    "float32_error": "float32: largest error (radius 1)",
+    "float64_error": "float64",
+    "float32_reach": "farthest from the origin ($k = -1$): float32",
+    "float64_reach": "float64",
+}
+
+
 def option_cells(one: Option) -> list[str]:
     """Return an option as the cells of a row: name, values, default, meaning."""
     flag = "" if one.flag is None else f" (`--{one.flag.replace('/', '`, `')}`)"
@@ -354,6 +403,11 @@ TABLES: dict[str, Callable[[], str]] = {
     **{name: lambda name=name: paper_table(name) for name in SHOWN},
     **{f"{name}_differences": lambda name=name: paper_differences(name) for name in SHOWN},
     "costs": paper_costs,
+    "curvature": lambda: curvature_rows(seconds=False),
+    "curvature_seconds": lambda: curvature_rows(seconds=True),
+    "reader": lambda: measured("reader.csv", READER),
+    "laplacian": lambda: measured("laplacian.csv", LAPLACIAN, text=3),
+    "project_margins": lambda: measured("project_margins.csv", MARGINS),
     "graph_options": graph_options,
     "transformer_options": transformer_options,
     "network_options": network_options,

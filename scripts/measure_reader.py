@@ -1,9 +1,9 @@
 """Measure how long reading an edge list takes and how much memory it needs, in a fresh process each time.
 
-    python scripts/measure_reader.py --edges 5000000 --nodes 1000000
+    python scripts/measure_reader.py --csv results/reader.csv
 
 writes made-up edge lists of each kind into a temporary folder, reads each in a process of its own on one
-thread, and prints seconds and the peak memory of the whole process (interpreter, torch and all).
+thread, and keeps the processor seconds and the peak memory of the whole process (interpreter, torch and all).
 """
 
 import argparse
@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from result_file import write_rows
 
 KINDS = (
     "integer.txt",
@@ -78,21 +79,29 @@ def main() -> None:
     parser.add_argument("--edges", type=int, default=5_000_000)
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--kinds", nargs="*", default=KINDS, choices=KINDS)
-    options = parser.parse_args()
+    parser.add_argument("--csv", type=Path, required=True)
+    options, rows = parser.parse_args(), []
     random = np.random.default_rng(0)
     source, target = random.integers(0, options.nodes, size=(2, options.edges))
-    print(f"{options.edges:,} edges, {options.nodes:,} nodes, one thread")
-    print("| file | size, MB | seconds | processor seconds | peak memory, MB | of it before reading, MB |")
-    print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for kind in options.kinds:
             path = Path(folder) / kind
             write(path, source, target, options.nodes)
             got = measure(path)
-            size = path.stat().st_size / 1e6
-            times = f"{got['seconds']:.1f} | {got['cpu']:.1f}"
-            print(f"| {kind} | {size:.0f} | {times} | {got['peak']:.0f} | {got['before']:.0f} |", flush=True)
+            rows.append(
+                {
+                    "file": kind,
+                    "edges": options.edges,
+                    "nodes": options.nodes,
+                    "megabytes": f"{path.stat().st_size / 1e6:.0f}",
+                    "processor_seconds": f"{got['cpu']:.1f}",
+                    "peak_megabytes": f"{got['peak']:.0f}",
+                    "before_megabytes": f"{got['before']:.0f}",
+                }
+            )
+            print(rows[-1], flush=True)
             path.unlink()
+    write_rows(options.csv, rows)
 
 
 if __name__ == "__main__":

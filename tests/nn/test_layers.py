@@ -261,3 +261,18 @@ def test_copies_and_state_dict_round_trip():
     other = nn.StereographicTransformer(8, 2, 2)
     other.load_state_dict(model.state_dict())
     assert torch.equal(other(tokens), model(tokens))
+
+
+@pytest.mark.parametrize("kind", [nn.StereographicTransformer, FlatTransformer])
+def test_without_attention_a_token_keeps_to_itself(kind):
+    torch.manual_seed(0)
+    encoder = kind(
+        8, 2, 2, attention="none", **({"curvature": [-0.7, 0.4]} if "Stereo" in kind.__name__ else {})
+    )
+    tokens = torch.randn(5, 8)
+    whole = encoder(tokens)
+    torch.testing.assert_close(whole[2:3], encoder(tokens[2:3]))
+    segment = torch.tensor([0, 0, 1, 1, 1])
+    torch.testing.assert_close(encoder(tokens, segment=segment, count=2), whole)
+    softmax = kind(8, 2, 2, attention="softmax")
+    assert not torch.allclose(softmax(tokens)[2:3], softmax(tokens[2:3]), atol=1e-3)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from gyroformer.models.stack import Network
 from gyroformer.nn.curvature import HeadCurvature
-from gyroformer.nn.features import NodeFeatures, unit_std
+from gyroformer.nn.features import NodeFeatures
 from gyroformer.nn.logits import StereographicLogits
 from gyroformer.ops.positions import StereographicPositions
 from gyroformer.options import takes
@@ -34,13 +34,13 @@ class Points(Network):
     def __init__(self, options: PointsOptions) -> None:
         super().__init__(options)
         self.space = HeadCurvature(options.heads, initial=options.curvature, learn=options.learn_curvature)
+        # points start near the origin: from afar a curvature would first grow, to bring them together
         self.features = NodeFeatures(
             options.in_features,
             options.dim,
             num_nodes=options.num_nodes,
             bias=False,
             dropout=self.dropout,
-            std=unit_std(options.dim),
         )
         self.logits = (
             StereographicLogits(options.dim, options.heads, options.classes, curvature=None)

@@ -1,15 +1,17 @@
-"""Time the Laplacian identifiers on two families of graphs, one thread.
+"""Measure the Laplacian identifiers on two families of graphs, one thread: processor seconds and residuals.
 
-Usage: OMP_NUM_THREADS=1 python scripts/laplacian_timing.py [pa20k grid20k pa170k grid170k ...]
+OMP_NUM_THREADS=1 python scripts/measure_laplacian.py --csv results/laplacian.csv
 
 ``pa`` is preferential attachment (shallow, an expander), ``grid`` a square grid with a fifth of its edges
 removed (deep, hundreds of components).
 """
 
-import sys
+import argparse
 import time
+from pathlib import Path
 
 import numpy as np
+from result_file import write_rows
 
 from gyroformer.graphs.spectral.laplacian import laplacian_identifiers
 
@@ -47,17 +49,28 @@ CASES = {
 
 
 def main() -> None:
-    print(f"{'graph':<10}{'nodes':>9}{'edges':>10}  {'scope':<10}{'s':>7}{'residual':>10}  methods")
-    for name in sys.argv[1:] or CASES:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--csv", type=Path, required=True)
+    parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
+    asked, rows = parser.parse_args(), []
+    for name in asked.cases:
         edges, nodes = CASES[name]()
         for scope in ("graph", "component"):
-            start = time.perf_counter()
+            begun = time.process_time()
             found = laplacian_identifiers(edges, nodes, 16, scope=scope)
-            seconds = time.perf_counter() - start
-            methods = {method: found.methods.count(method) for method in sorted(set(found.methods))}
-            worst = float(found.residuals.nan_to_num().max())
-            size = f"{name:<10}{nodes:>9}{edges.shape[1]:>10}"
-            print(f"{size}  {scope:<10}{seconds:>7.1f}{worst:>10.1e}  {methods}")
+            rows.append(
+                {
+                    "graph": name,
+                    "nodes": nodes,
+                    "edges": edges.shape[1],
+                    "scope": scope,
+                    "processor_seconds": f"{time.process_time() - begun:.1f}",
+                    "residual": f"{float(found.residuals.nan_to_num().max()):.0e}",
+                    "methods": " ".join(sorted(set(found.methods))),
+                }
+            )
+            print(rows[-1], flush=True)
+    write_rows(asked.csv, rows)
 
 
 if __name__ == "__main__":
