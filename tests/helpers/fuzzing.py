@@ -89,6 +89,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("results/fuzz.csv"))
     asked = parser.parse_args()
+    out = asked.out.absolute()  # a target may change the working folder
     tallies = []
     for name in asked.targets:
         with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +100,7 @@ def main() -> None:
         for failure in tally.failures[:20]:
             print(f"  {failure[:300]}", file=sys.stderr)
         tallies.append(tally)
-    write_tallies(asked.out, tallies, asked.seed, list(TARGETS))
+    write_tallies(out, tallies, asked.seed, list(TARGETS))
     sys.exit(1 if any(tally.failures for tally in tallies) else 0)
 
 
