@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gyroformer.cli.job_flags import RunOptions
-from gyroformer.jobs.seeds import interval
 from gyroformer.models import MODELS
 from gyroformer.options import Option, options_of
 from gyroformer.options.check import described
@@ -29,6 +28,7 @@ from gyroformer.paper.rows import Rows, read_rows
 from gyroformer.paper.summary import collected, differences
 from gyroformer.paper.tables import SHOWN
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
+from gyroformer.runs.spread import interval
 from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.testing.exactness import Cell, read_csv
@@ -46,6 +46,7 @@ PAGES = (
     "docs/models.md",
     "docs/predict.md",
     "docs/options.md",
+    "docs/report.md",
 )
 
 
@@ -300,6 +301,16 @@ def measured(file: str, columns: dict[str, str], *, text: int = 1) -> str:
     return markdown(list(columns.values()), [[row[key] for key in columns] for row in runs(file)], text=text)
 
 
+EXPLORER = {
+    "nodes": "nodes",
+    "edges": "edges",
+    "megabytes": "MB",
+    "first_picture_seconds": "first picture, s",
+    "head": "head",
+    "frames_per_second": "frames a second",
+    "edges_in_motion": "edges in motion",
+    "load": "load",
+}
 READER = {
     "file": "file",
     "megabytes": "size, MB",
@@ -393,6 +404,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "summary": summary,
     "exactness": exactness,
     "cost": cost,
+    "explorer": lambda: measured("explorer.csv", EXPLORER, text=0),
     "speed": speed,
     "embed": embed,
     "sampled": sampled,

@@ -19,8 +19,9 @@ import torch
 
 from gyroformer.durable import write_durably
 from gyroformer.errors import GyroformerError
-from gyroformer.jobs.seeds import interval, run_seeds
+from gyroformer.jobs.seeds import run_seeds
 from gyroformer.models import MODELS
+from gyroformer.runs.spread import interval
 from gyroformer.settings import make_job
 
 #: what a row says of a run, beside the figures of its task

@@ -8,6 +8,7 @@ import networkx as nx
 import pytest
 from rich.text import Text
 from typer.testing import CliRunner
+from unpacked import charts
 
 from gyroformer.cli.app import app
 from gyroformer.cli.curvature import ROWS, coarser, histogram_rows
@@ -79,12 +80,15 @@ def test_exact_overrides_the_limit(write, monkeypatch):
 
 def test_the_plot_is_a_page_that_needs_no_network(write, tmp_path):
     page = tmp_path / "plot.html"
-    done = run(write(nx.balanced_tree(3, 3), "a<b>.csv"), "--plot", page)
+    done = run(write(nx.balanced_tree(3, 3), "a<b>.csv"), "--plot", page, "--json")
     assert done.exit_code == 0, done.stderr
     text = page.read_text(encoding="utf-8")
-    assert "Plotly.newPlot" in text
+    (chart,) = charts(text).values()
+    assert sum(chart["counts"]) == json.loads(done.stdout)["triples"]
+    assert "Content-Security-Policy" in text
     assert not re.search(r"<script[^>]*\ssrc=", text)
-    assert "a<b>.csv" not in text.replace("a\\u003cb\\u003e.csv", "")
+    assert "a<b>.csv" not in text
+    assert "a&lt;b&gt;.csv" in text
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
 
 
@@ -96,7 +100,7 @@ def test_the_plot_is_a_page_that_needs_no_network(write, tmp_path):
         (["{graph}", "--samples", "3"], 2, "at least 128"),
         (["{graph}", "--samples", "300", "--exact"], 2, "exclude each other"),
         (["{graph}", "--plot", "{folder}/none/plot.html"], 2, "does not exist"),
-        (["{graph}", "--plot", "{folder}"], 2, "cannot be written"),
+        (["{graph}", "--plot", "{folder}"], 2, "is a folder"),
         (["{pair}"], 3, "no node with two neighbours"),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_cut_file_is_one_line(tmp_path, suffix, keep):
     save_split(SPLIT, path)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(keep * len(whole))])
-    with pytest.raises(CorruptFileError, match=r"not a (saved split|valid NumPy archive)"):
+    with pytest.raises(CorruptFileError, match=r"not a (saved split|valid NumPy archive)|cannot be read"):
         load_split(path)
 
 

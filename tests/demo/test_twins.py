@@ -2,6 +2,7 @@ import json
 from contextlib import nullcontext
 
 import pytest
+from unpacked import page_block
 
 from gyroformer.demo.stdlib_graph import ImportGraph
 from gyroformer.demo.twins import TWINS, make_room, run, write_graph
@@ -49,8 +50,9 @@ def test_the_page_compares_them_with_edges(found, folder):
     assert found.report == folder / "report.html"
     text = found.report.read_text(encoding="utf-8")
     assert "Side by side" in text
-    assert "pack.m07" in text
-    assert "could not be read" not in text
+    about, _ = page_block(text)
+    assert "pack.m07" in about["graphs"][0]["ids"]
+    assert [run["note"] for run in about["runs"]] == ["", ""]
     assert not (folder / "fpst" / "report.html").exists()
 
 

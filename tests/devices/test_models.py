@@ -77,7 +77,9 @@ def test_every_option_on_one_graph_and_on_a_batch(name, options):
 
     def run(device):
         torch.manual_seed(0)
-        model = get_model(name).make(3, classes=3, **{"layers": 1, **options}).to(device)
+        spec = get_model(name)
+        one_layer = {"layers": 1} if any(one.name == "layers" for one in spec.choices()) else {}
+        model = spec.make(3, classes=3, **one_layer | options).to(device)
         one, batch = graphs[0].clone().to(device), Batch.from_data_list(graphs).to(device)
         results = [model(model.prepare(one)), model(batch)]
         sum(result.square().sum() for result in results).backward()

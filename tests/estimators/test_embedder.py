@@ -1,7 +1,11 @@
+import html
+
 import networkx as nx
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from small_graphs import labelled_graph
+from unpacked import page_block
 
 import gyroformer as gf
 from gyroformer.errors import DataError, UsageError
@@ -134,3 +138,21 @@ def test_flat_vectors(embedder):
     vectors = embedder.flatten(5)
     assert (vectors.shape, vectors.dtype) == ((15, 5), np.float32)
     assert 0 < embedder.flat_map_ <= 100
+
+
+def test_a_fitted_graph_can_be_explored(embedder, tree, tmp_path):
+    with pytest.raises(NotFittedError):
+        gf.GraphEmbedder(**QUICK).explore()
+    table = tmp_path / "more.csv"
+    table.write_text("node,height\nleaf 0,1\nleaf 3,2\n")
+    found = embedder.explore(node_data=table, height=640)
+    about, _ = page_block(found.page)
+    assert about["graphs"][0]["ids"] == list(tree)
+    assert about["runs"][0]["columns"][-1]["name"] == "height"
+    inline = found._repr_html_()
+    assert 'height="640"' in inline
+    assert html.unescape(inline.split('srcdoc="')[1].split('" width')[0]) == found.page
+    assert found.save(tmp_path / "deep" / "page.html").read_text(encoding="utf-8") == found.page
+    assert ".save(path)" in repr(found)
+    with pytest.raises(DataError, match="cannot be written"):
+        found.save(tmp_path)

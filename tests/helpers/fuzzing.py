@@ -22,6 +22,7 @@ Case = tuple[str, Callable[[], object]]
 #: makes the cases of a target in a folder of its own, from a source of randomness, without end or until all are done
 Target = Callable[[Path, random.Random], Iterator[Case]]
 
+COLUMNS = ("target", "cases", "refused", "failed", "seed")
 #: seconds of work that one case may take
 PATIENCE = 10.0
 
@@ -62,6 +63,21 @@ def run_target(
     return tally
 
 
+def write_tallies(path: Path, tallies: list[Tally], seed: int, order: list[str]) -> None:
+    """Write a row for each target; those that did not run keep theirs."""
+    rows = {}
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = {row["target"]: row for row in csv.DictReader(file)}
+    for one in tallies:
+        values = (one.target, one.ran, one.refused, len(one.failures), seed)
+        rows[one.target] = dict(zip(COLUMNS, values, strict=True))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows[name] for name in order if name in rows)
+
+
 def main() -> None:
     import tempfile
 
@@ -73,6 +89,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("results/fuzz.csv"))
     asked = parser.parse_args()
+    out = asked.out.absolute()  # a target may change the working folder
     tallies = []
     for name in asked.targets:
         with tempfile.TemporaryDirectory() as folder:
@@ -83,10 +100,7 @@ def main() -> None:
         for failure in tally.failures[:20]:
             print(f"  {failure[:300]}", file=sys.stderr)
         tallies.append(tally)
-    with asked.out.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["target", "cases", "refused", "failed", "seed"])
-        writer.writerows([one.target, one.ran, one.refused, len(one.failures), asked.seed] for one in tallies)
+    write_tallies(out, tallies, asked.seed, list(TARGETS))
     sys.exit(1 if any(tally.failures for tally in tallies) else 0)
 
 

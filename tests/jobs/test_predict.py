@@ -89,5 +89,5 @@ def test_pairs_are_read_from_a_file(tmp_path):
     path.write_text("# none\n")
     with pytest.raises(DataError, match="no pair"):
         predict.read_pairs(path)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="is missing"):
         predict.read_pairs(tmp_path / "none.txt")

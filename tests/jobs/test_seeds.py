@@ -1,7 +1,8 @@
 import pytest
 from scipy.stats import ttest_1samp
 
-from gyroformer.jobs.seeds import interval, summary
+from gyroformer.jobs.seeds import summary
+from gyroformer.runs.spread import interval
 
 
 def test_the_interval_is_students():

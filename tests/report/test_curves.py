@@ -4,13 +4,14 @@ import pytest
 
 from gyroformer.report.curves import (
     CURVE_ROWS,
-    curvature_chart,
+    curvature_panel,
     head_names,
     is_thinned,
-    loss_chart,
+    loss_panel,
     main_metric,
-    metric_chart,
+    metric_panel,
     thinned,
+    training_chart,
 )
 from gyroformer.report.record import read_run
 
@@ -37,51 +38,58 @@ def test_long_runs_are_thinned_and_it_is_known(curved):
     long = dc.replace(curved, rows=[{**row, "epoch": i + 1} for i in range(3 * CURVE_ROWS)])
     assert is_thinned([long])
     assert not is_thinned([curved])
-    for chart in (loss_chart([long]), metric_chart([long], "map"), curvature_chart([long])):
-        trace = chart["data"][0]
-        assert len(trace["x"]) == len(trace["y"]) == CURVE_ROWS
-        assert trace["x"][-1] == 3 * CURVE_ROWS
+    for panel in (loss_panel([long]), metric_panel([long], "map"), curvature_panel([long])):
+        series = panel["series"][0]
+        assert len(series["x"]) == len(series["y"]) == CURVE_ROWS
+        assert series["x"][-1] == 3 * CURVE_ROWS
+
+
+def test_one_figure_holds_curvature_metric_and_loss(curved):
+    chart = training_chart([curved])
+    assert [panel["title"] for panel in chart["panels"]] == ["curvature k", "mAP (%)", "loss"]
+    bare = dc.replace(curved, rows=[{"epoch": 1, "loss": 1.0}])
+    assert [panel["title"] for panel in training_chart([bare])["panels"]] == ["loss"]
 
 
 def test_curves_hold_the_rows(curved):
-    (trace,) = loss_chart([curved])["data"]
-    assert trace["x"] == [1, 2, 3, 4, 5, 6]
-    assert trace["y"] == pytest.approx([row["loss"] for row in curved.rows], rel=1e-5)
+    (series,) = loss_panel([curved])["series"]
+    assert series["x"] == [1, 2, 3, 4, 5, 6]
+    assert series["y"] == pytest.approx([row["loss"] for row in curved.rows], rel=1e-5)
     assert main_metric([curved]) == "map"
-    assert metric_chart([curved], "map")["data"][0]["x"] == [2, 4, 6]
+    assert metric_panel([curved], "map")["series"][0]["x"] == [2, 4, 6]
 
 
 def test_a_steep_loss_is_logarithmic_and_one_below_zero_is_not(curved):
-    def axis(losses):
+    def logarithmic(losses):
         rows = [{"epoch": i + 1, "loss": loss} for i, loss in enumerate(losses)]
-        return loss_chart([dc.replace(curved, rows=rows)])["layout"]["yaxis"].get("type")
+        return loss_panel([dc.replace(curved, rows=rows)])["log"]
 
-    assert axis([1000.0, 1.0]) == "log"
-    assert axis([2.0, 1.0]) is None
-    assert axis([1000.0, -1.0]) is None
+    assert logarithmic([1000.0, 1.0])
+    assert not logarithmic([2.0, 1.0])
+    assert not logarithmic([1000.0, -1.0])
 
 
 def test_validation_loss_and_the_kept_state_are_marked(runs):
     run = read_run(runs["labelled"], "labelled")
-    assert [trace["name"] for trace in loss_chart([run])["data"]] == ["training", "validation"]
+    assert [series["name"] for series in loss_panel([run])["series"]] == ["training loss", "validation loss"]
     assert main_metric([run]) == "val_f1"
     best = dc.replace(run, results={**run.results, "best_epoch": 2})
-    ring = metric_chart([best], "val_f1")["data"][-1]
-    assert ring["x"] == [2]
-    assert ring["name"] == "kept"
+    (series,) = metric_panel([best], "val_f1")["series"]
+    assert series["ring"] == [2, series["y"][0]]
 
 
 def test_every_head_has_a_curve_with_zero_and_both_signs_named(curved, flat):
-    chart = curvature_chart([curved])
-    assert [trace["name"] for trace in chart["data"]] == ["head 1", "head 2"]
-    assert chart["data"][1]["y"] == pytest.approx([row["curvatures"][1] for row in curved.rows], rel=1e-5)
-    assert chart["layout"]["shapes"][0]["y0"] == chart["layout"]["shapes"][0]["y1"] == 0
-    assert [a["text"][:-2] for a in chart["layout"]["annotations"]] == ["spherical", "hyperbolic"]
-    both = curvature_chart([curved, flat])
-    assert [trace["name"] for trace in both["data"]] == ["curved, head 1", "curved, head 2", "flat: flat"]
-    assert len({trace["line"]["dash"] for trace in both["data"][:2]}) == 2
+    panel = curvature_panel([curved])
+    assert [series["name"] for series in panel["series"]] == ["head 1", "head 2"]
+    assert panel["series"][1]["y"] == pytest.approx([row["curvatures"][1] for row in curved.rows], rel=1e-5)
+    assert panel["zero"]
+    assert panel["signs"]
+    both = curvature_panel([curved, flat])
+    assert [series["name"] for series in both["series"]] == ["curved, head 1", "curved, head 2", "flat: flat"]
+    assert len({series["dash"] for series in both["series"][:2]}) == 2
+    assert [series["colour"] for series in both["series"]] == ["run-0", "run-0", "run-1"]
     bare = dc.replace(flat, rows=[{"epoch": 1, "loss": 1.0}])
-    assert curvature_chart([bare]) is None
+    assert curvature_panel([bare]) is None
 
 
 def test_layers_are_named(curved):

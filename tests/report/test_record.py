@@ -6,7 +6,7 @@ from evil_runs import NODES
 
 from gyroformer.errors import UsageError
 from gyroformer.jobs.run import run_job
-from gyroformer.report.record import graph_of, read_run, run_folders, run_names
+from gyroformer.report.record import graph_of, held_out, read_run, run_folders, run_names
 from gyroformer.runs.read import open_run
 from gyroformer.settings import make_job
 
@@ -40,7 +40,18 @@ def test_a_run_is_read_whole(runs):
     assert record.graph.edges.shape[1] == NODES - 1 + 3
     assert record.graph.degree.sum() == 2 * record.graph.edges.shape[1]
     assert record.predicted is None
-    assert set(read_run(runs["labelled"], "it").predicted) <= {0, 1, 2}
+    labelled = read_run(runs["labelled"], "it")
+    assert set(labelled.predicted) <= {0, 1, 2}
+    assert labelled.held_out.sha256 == labelled.results["split"]["sha256"]
+    linked = read_run(runs["linked"], "it")
+    assert linked.held_out.test.size(1) == linked.results["split"]["test"]
+    assert record.held_out is None
+
+
+def test_a_split_that_is_another_now_is_not_used(runs):
+    run = open_run(runs["labelled"])
+    run.results["split"]["sha256"] = "another"
+    assert held_out(run) is None
 
 
 def test_a_graph_is_shown_from_the_run_itself(tmp_path):

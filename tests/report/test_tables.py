@@ -3,7 +3,7 @@ import dataclasses as dc
 from gyroformer.report.markup import data_script, nested_table
 from gyroformer.report.names import curvature_line, duration, metrics_of, number, signed
 from gyroformer.report.record import read_run
-from gyroformer.report.tables import comparison_rows, differing_settings, headline
+from gyroformer.report.tables import comparison_rows, differing_settings, headline, spread_line
 
 
 def test_numbers_are_written_for_people():
@@ -44,13 +44,24 @@ def test_only_settings_that_differ_are_compared(runs):
     assert differing_settings(both[:1] * 2) == []
 
 
+def test_runs_that_differ_in_their_seed_have_a_mean_and_its_interval(runs):
+    run = read_run(runs["curved"], "a")
+    seeds = [
+        dc.replace(run, name=str(i), job={**run.job, "seed": i}, results={**run.results, "map": value})
+        for i, value in enumerate((80.0, 82.0, 84.0))
+    ]
+    assert "3 seeds: mAP <strong>82.00 ± 4.97</strong>" in spread_line(seeds)
+    assert spread_line(seeds[:1]) == ""
+    assert spread_line([seeds[0], read_run(runs["flat"], "flat")]) == ""
+
+
 def test_text_from_outside_is_escaped(runs):
     run = read_run(runs["curved"], "a")
     evil = dc.replace(run, results={**run.results, "graph": "<img onerror=x>", "recipe": "<b>"})
     assert "<img" not in headline(evil)
     assert "&lt;b&gt;" in headline(evil)
     assert "<i>" not in nested_table({"<i>": {"<i>": ["<i>", None]}})
-    assert "</script>" not in data_script("x", {"a": "</script><!--"}).removesuffix("</script>")
+    assert "</script>" not in data_script({"a": "</script><!--"}).removesuffix("</script>")
 
 
 def test_nested_settings_have_groups():

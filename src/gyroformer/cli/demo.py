@@ -18,6 +18,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the graph, both runs and the report.")] = Path(
         "runs/demo"
     ),
+    open_it: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
     as_json: Json = False,
     seed: Seed = 0,
     threads: Threads = None,
@@ -25,7 +26,7 @@ def demo(
     """Embed Python's own import graph with FPS-T and with its flat twin, side by side; nothing is downloaded.
 
     The graph is read from the sources of this Python's standard library. Takes about a minute on two cores,
-    and writes a report to look at.
+    and writes a page to explore both: nearest nodes, curves, each head in its own space.
 
     Example: gyroformer demo --seed 1
     """
@@ -44,6 +45,8 @@ def demo(
         say(f"stopped after epoch {stop.epoch}; the same command goes on from there", err=True)
         raise typer.Exit(stop.exit_code) from None
     seconds = time.perf_counter() - start
+    if open_it:
+        typer.launch(found.report.resolve().as_uri())
     if as_json:
         print_json(_answer(found, seed, seconds))
     else:

@@ -17,7 +17,6 @@ PACKAGES = {
     "numpy": "",
     "scipy": "",
     "safetensors": "",
-    "plotly": "",
     "pyarrow": "parquet files (gyroformer[parquet])",
     "pyamg": "fast Laplacian eigenvectors of grid-like graphs (gyroformer[fast])",
     "matplotlib": "figures of the documentation (gyroformer[figures])",

@@ -5,6 +5,7 @@ each option of the task's objective, where None leaves it to the recipe.
 """
 
 import inspect
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,12 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from gyroformer.errors import UsageError
 from gyroformer.estimators.inputs import Ids, graph_of, plain, seed_of, source_of
+from gyroformer.estimators.notebook import Explorer
 from gyroformer.jobs.plan import Plan, ready_for, usable_device
 from gyroformer.jobs.restore import restored_task
 from gyroformer.jobs.run import embedding_arrays, keep_graph, run_job
 from gyroformer.models.pretrained import CONFIG
 from gyroformer.options import Option, Options, as_plain, option, options_of
 from gyroformer.options.constructor import sentence
+from gyroformer.report.page import page, read_runs
 from gyroformer.runs.files import RESULTS
 from gyroformer.runs.folder import RunFolder
 from gyroformer.runs.read import open_run
@@ -244,6 +247,21 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             arrays = embedding_arrays(plan.model, plan.data)
             seconds, compiled = outcome.seconds, outcome.compiled
             run.finish(plan.model, self.results_, arrays, plan.data.ids, seconds=seconds, compiled=compiled)
+
+    def explore(self, *, node_data: str | Path | None = None, height: int = 900) -> Explorer:
+        """Return the explorer of the fitted graph: shown inline at the end of a notebook's cell.
+
+        Args:
+            node_data: a table of more columns for the nodes (id first) to colour and size by, and to search.
+            height: of the frame in the notebook, in pixels.
+        """
+        check_is_fitted(self)
+        with tempfile.TemporaryDirectory() as folder:
+            run = Path(folder) / self._plan.job.model.name
+            self.save(run)
+            return Explorer(
+                page(read_runs([run]), node_data=None if node_data is None else Path(node_data)), height
+            )
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

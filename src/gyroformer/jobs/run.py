@@ -70,7 +70,7 @@ def run_job(
         resume: whether to continue what is in ``out``, or start it.
         listen: called after each epoch.
         ignore_memory: whether to start even if the memory is estimated not to suffice.
-        report: whether to write ``report.html`` into ``out``: 5 MB, too much for each of many runs.
+        report: whether to write ``report.html`` into ``out``; of many runs a page that compares them says more.
         keep: arrays to keep with the graph, for whoever reads the run again.
         look: called with the graph before the folder is touched; raises if it is not what it should be.
         given: what the task takes from Python beside the graph, for instance a split.

@@ -1,13 +1,13 @@
 """The same job with several seeds, and what its results say together."""
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gyroformer.durable import check_target, write_output
 from gyroformer.jobs.run import Finished, run_job
+from gyroformer.runs.spread import interval
 from gyroformer.settings import JobSettings
 
 if TYPE_CHECKING:
@@ -69,15 +69,3 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
         "mean": {key: mean for key, (mean, _) in spread.items()},
         "interval": {key: half for key, (_, half) in spread.items()},
     }
-
-
-def interval(values: list[float]) -> tuple[float, float | None]:
-    """Return the mean and the half width of its 95 % interval by Student's t; None for a single value."""
-    from scipy.stats import t
-
-    count = len(values)
-    mean = sum(values) / count
-    if count < 2:
-        return mean, None
-    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1))
-    return mean, float(t.ppf(0.975, count - 1)) * deviation / math.sqrt(count)

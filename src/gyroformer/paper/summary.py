@@ -19,7 +19,7 @@ def values_of(cell: Cell, rows: Rows) -> dict[int, float]:
 
 def collected(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
     """Return for each cell that has rows their mean with its 95 % interval, beside what is printed elsewhere."""
-    from gyroformer.jobs.seeds import interval
+    from gyroformer.runs.spread import interval
 
     found = []
     for cell in cells:

@@ -1,5 +1,6 @@
-"""One HTML page that shows one run or compares several, complete in itself."""
+"""One HTML page to explore one run or to compare several, complete in itself; and runs in the formats of others."""
 
-from gyroformer.report.page import REPORT, write_report, write_run_report
+from gyroformer.report.export import FORMATS, export_run
+from gyroformer.report.page import REPORT, read_runs, write_report, write_run_report
 
-__all__ = ["REPORT", "write_report", "write_run_report"]
+__all__ = ["FORMATS", "REPORT", "export_run", "read_runs", "write_report", "write_run_report"]

@@ -1,20 +1,28 @@
-"""Loss, metrics and curvatures over training, of one run or of several over each other."""
+"""Curvature, metric and loss over training in one figure, of one run or of several over each other."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gyroformer.report.colours import DASHES, INK, SPACES, Spec, axis, base_layout, run_colour
 from gyroformer.report.names import MAIN_METRICS
 from gyroformer.report.record import RunRecord
 from gyroformer.tasks.task import metric_title
 
+#: what ``assets/charts.js`` draws
+Spec = dict[str, Any]
+
 #: epochs that a curve shows at most
-CURVE_ROWS = 2_000
-HEIGHT = 320
+CURVE_ROWS = 1_000
 #: ratio of the largest loss to the smallest from which its axis is logarithmic
 LOG_RATIO = 20
+#: colours of the style sheet, one for each run of a page
+RUN_COLOURS = 8
+
+
+def run_colour(index: int) -> str:
+    """Return the name of the colour of the run, or head, at ``index``."""
+    return f"run-{index % RUN_COLOURS}"
 
 
 def thinned(count: int, most: int) -> list[int]:
@@ -29,26 +37,40 @@ def is_thinned(runs: Sequence[RunRecord]) -> bool:
     return any(len(run.rows) > CURVE_ROWS for run in runs)
 
 
-def loss_chart(runs: Sequence[RunRecord]) -> Spec:
-    """Return the training loss and, where there is one, the loss on the validation nodes."""
-    traces: list[Spec] = []
-    values: list[float] = []
+def training_chart(runs: Sequence[RunRecord]) -> Spec:
+    """Return the figure: a panel for the curvatures, one for the metric, one for the loss, over the same epochs."""
+    metric = main_metric(runs)
+    found = [curvature_panel(runs), metric_panel(runs, metric) if metric else None, loss_panel(runs)]
+    title = "Curvature, metric and loss over training"
+    return {
+        "kind": "panels",
+        "title": title,
+        "x": "epoch",
+        "labels": found[0] is not None,
+        "panels": [panel for panel in found if panel is not None],
+    }
+
+
+def loss_panel(runs: Sequence[RunRecord]) -> Spec:
+    """Return the training loss and, where there is one, the loss on what is held out for validation."""
+    series: list[Spec] = []
     for index, run in enumerate(runs):
         rows = [run.rows[i] for i in thinned(len(run.rows), CURVE_ROWS)]
-        losses = [row["loss"] for row in rows]
-        values += losses
-        title = run.name if len(runs) > 1 else "training"
-        traces.append(_line([row["epoch"] for row in rows], losses, title, run_colour(index)))
+        own = f"{run.name}, loss" if len(runs) > 1 else "training loss"
+        epochs, losses = [row["epoch"] for row in rows], [row["loss"] for row in rows]
+        series.append(_series(epochs, losses, own, _colour(runs, index, 5)))
         epochs, found = _evaluated(run, "val_loss")
         if found:
-            values += found
-            title = f"{run.name}, validation" if len(runs) > 1 else "validation"
-            traces.append(_line(epochs, found, title, run_colour(index), dash="dot"))
-    logarithmic = min(values) > 0 and max(values) / min(values) > LOG_RATIO
-    layout = _layout("loss", legend=len(traces) > 1)
-    if logarithmic:
-        layout["yaxis"] |= {"type": "log", "exponentformat": "power", "dtick": 1}
-    return {"data": traces, "layout": layout}
+            name = f"{run.name}, validation loss" if len(runs) > 1 else "validation loss"
+            series.append(_series(epochs, found, name, _colour(runs, index, 5), dash=2))
+    values = [value for one in series for value in one["y"]]
+    logarithmic = bool(values) and min(values) > 0 and max(values) / min(values) > LOG_RATIO
+    return {"title": "loss", "height": 130, "log": logarithmic, "series": series}
+
+
+def _colour(runs: Sequence[RunRecord], index: int, alone: int) -> str:
+    """Return the colour of a run's curve; on a page of one run, another for each thing that is shown."""
+    return run_colour(index) if len(runs) > 1 else run_colour(alone)
 
 
 def main_metric(runs: Sequence[RunRecord]) -> str | None:
@@ -62,60 +84,47 @@ def main_metric(runs: Sequence[RunRecord]) -> str | None:
     return next(iter((*known, *sorted(shared))), None)
 
 
-def metric_chart(runs: Sequence[RunRecord], metric: str) -> Spec:
+def metric_panel(runs: Sequence[RunRecord], metric: str) -> Spec:
     """Return ``metric`` over training; a ring marks the epoch whose state was kept."""
-    traces: list[Spec] = []
+    series: list[Spec] = []
     for index, run in enumerate(runs):
         epochs, values = _evaluated(run, metric)
-        title = run.name if len(runs) > 1 else metric_title(metric)
-        traces.append(_line(epochs, values, title, run_colour(index), markers=len(epochs) <= 60))
+        if not epochs:
+            continue
+        title = f"{run.name}, {metric_title(metric)}" if len(runs) > 1 else metric_title(metric)
+        one = _series(epochs, values, title, _colour(runs, index, 4)) | {"dots": len(epochs) <= 60}
         best = run.results.get("best_epoch")
         if best in epochs and best != epochs[-1]:
-            ring = {"symbol": "circle-open", "size": 12, "color": run_colour(index), "line": {"width": 2}}
-            traces.append(
-                {
-                    "x": [best],
-                    "y": [values[epochs.index(best)]],
-                    "mode": "markers",
-                    "marker": ring,
-                    "name": "kept" if len(runs) == 1 else f"{run.name}, kept",
-                    "hovertemplate": "state kept: epoch %{x}, %{y:.2f}<extra></extra>",
-                }
-            )
-    return {"data": traces, "layout": _layout(metric_title(metric), legend=len(traces) > 1)}
+            one["ring"] = [best, values[epochs.index(best)]]
+        series.append(one)
+    return {"title": f"{metric_title(metric)} (%)", "height": 150, "series": series}
 
 
-def curvature_chart(runs: Sequence[RunRecord]) -> Spec | None:
-    """Return every head's curvature over training; None if no run has any."""
-    traces: list[Spec] = []
+def curvature_panel(runs: Sequence[RunRecord]) -> Spec | None:
+    """Return every head's curvature over training, with zero drawn; None if no run has any."""
+    series: list[Spec] = []
     for index, run in enumerate(runs):
         rows = [row for row in run.rows if row.get("curvatures")]
         rows = [rows[i] for i in thinned(len(rows), CURVE_ROWS)]
         if rows and not any(any(row["curvatures"]) for row in rows):  # a flat model
-            epochs = [rows[0]["epoch"], rows[-1]["epoch"]]
-            traces.append(_line(epochs, [0.0, 0.0], f"{run.name}: flat", run_colour(index)))
+            ends = [rows[0]["epoch"], rows[-1]["epoch"]]
+            series.append(_series(ends, [0.0, 0.0], f"{run.name}: flat", run_colour(index)))
             continue
         names = head_names(run)
         for head in range(len(rows[0]["curvatures"]) if rows else 0):
             title = names[head] if head < len(names) else f"head {head + 1}"
-            traces.append(
-                _line(
+            series.append(
+                _series(
                     [row["epoch"] for row in rows],
                     [row["curvatures"][head] for row in rows],
                     f"{run.name}, {title}" if len(runs) > 1 else title,
-                    run_colour(index) if len(runs) > 1 else run_colour(head),
-                    dash=DASHES[head % len(DASHES)] if len(runs) > 1 else "solid",
-                    digits=".4f",
+                    run_colour(index if len(runs) > 1 else head),
+                    dash=head % 6 if len(runs) > 1 else 0,
                 )
             )
-    if not traces:
+    if not series:
         return None
-    layout = _layout("curvature k", legend=True)
-    layout["yaxis"]["exponentformat"] = "none"
-    layout["margin"] = {**layout["margin"], "r": 84}  # room for the names of the signs, beside all curves
-    layout["shapes"] = [_zero_line()]
-    layout["annotations"] = _sign_labels()
-    return {"data": traces, "layout": layout}
+    return {"title": "curvature k", "height": 170, "zero": True, "signs": True, "series": series}
 
 
 def head_names(run: RunRecord) -> list[str]:
@@ -136,70 +145,5 @@ def _evaluated(run: RunRecord, metric: str) -> tuple[list[int], list[float]]:
     return [row["epoch"] for row in rows], [row["metrics"][metric] for row in rows]
 
 
-def _line(
-    x: list[int],
-    y: list[float],
-    name: str,
-    colour: str,
-    *,
-    dash: str = "solid",
-    markers: bool = False,
-    digits: str = ".5~g",
-) -> Spec:
-    return {
-        "x": x,
-        "y": [float(f"{value:.6g}") for value in y],
-        "name": name,
-        "mode": "lines+markers" if markers else "lines",
-        "line": {"color": colour, "width": 2, "dash": dash},
-        "marker": {"size": 5},
-        "hovertemplate": f"epoch %{{x}}: %{{y:{digits}}}",
-    }
-
-
-def _layout(title: str, *, legend: bool) -> Spec:
-    layout: dict[str, Any] = base_layout(HEIGHT)
-    layout |= {
-        "margin": {"l": 56, "r": 14, "t": 10, "b": 44},
-        "xaxis": axis("epoch"),
-        "yaxis": axis(title),
-        "hovermode": "x",
-        "showlegend": legend,
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 11}},
-    }
-    return layout
-
-
-def _zero_line() -> Spec:
-    line = {"color": INK, "width": 1}
-    return {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": 0,
-        "y1": 0,
-        "line": line,
-        "layer": "below",
-    }
-
-
-def _sign_labels() -> list[Spec]:
-    """Return what lies on either side of zero."""
-    shown = []
-    for text, anchor, shift in (("spherical", "bottom", 2), ("hyperbolic", "top", -2)):
-        shown.append(
-            {
-                "xref": "paper",
-                "x": 1,
-                "y": 0,
-                "text": f"{text} {'↑' if shift > 0 else '↓'}",
-                "showarrow": False,
-                "xanchor": "left",
-                "xshift": 4,
-                "yanchor": anchor,
-                "yshift": shift,
-                "font": {"size": 11, "color": SPACES[text]},
-            }
-        )
-    return shown
+def _series(x: list[int], y: list[float], name: str, colour: str, *, dash: int = 0) -> Spec:
+    return {"x": x, "y": [float(f"{value:.6g}") for value in y], "name": name, "colour": colour, "dash": dash}

@@ -11,18 +11,23 @@ def text(value: object) -> str:
     return html.escape(str(value))
 
 
-def data_script(name: str, content: object) -> str:
+def data_script(content: object) -> str:
     """Return ``content`` as JSON in a script element that is not run and cannot be closed from inside."""
     plain = json.dumps(content, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     safe = plain.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    return f'<script type="application/json" id="{text(name)}">{safe}</script>'
+    return f'<script type="application/json">{safe}</script>'
+
+
+def figure(spec: Mapping[str, Any], title: str, below: str = "") -> str:
+    """Return a chart with its title and a sentence below; the page's script draws it."""
+    said = f"<figcaption>{text(below)}</figcaption>" if below else ""
+    return f"<figure data-chart><h3>{text(title)}</h3>{data_script(spec)}{said}</figure>"
 
 
 def comparison(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """Return a table with a column for each run (name, colour) and a row for each thing compared."""
+    """Return a table with a column for each run (name, class of its colour) and a row for each thing compared."""
     head = "".join(
-        f'<th scope="col"><span class="dot" style="background:{colour}"></span>{text(name)}</th>'
-        for name, colour in columns
+        f'<th scope="col"><i class="dot {colour}"></i>{text(name)}</th>' for name, colour in columns
     )
     body = "".join(
         f'<tr><th scope="row">{text(name)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'

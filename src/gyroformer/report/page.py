@@ -1,7 +1,7 @@
-"""The page: headline, curves, embeddings and settings of one run or of several.
+"""The page: a run in words, its explorer, its curves, its graph and its settings; or several runs side by side.
 
-It holds everything it shows, plotly.js once; its content security policy forbids every request, so that it can be
-opened from a disk, sent and kept.
+It holds everything it shows. Its content security policy forbids every request and every script but its own, so that
+it can be opened from a disk, sent and kept.
 """
 
 from collections.abc import Sequence
@@ -10,39 +10,43 @@ from pathlib import Path
 import gyroformer
 from gyroformer.durable import check_target, make_folder, write_output
 from gyroformer.errors import UsageError
-from gyroformer.report.colours import Spec, run_colour
-from gyroformer.report.curves import (
-    CURVE_ROWS,
-    curvature_chart,
-    is_thinned,
-    loss_chart,
-    main_metric,
-    metric_chart,
-)
-from gyroformer.report.embedding_chart import caption, colour_line, head_chart, select
-from gyroformer.report.markup import comparison, data_script, nested_table, text
-from gyroformer.report.names import model_name, signed, task_title
+from gyroformer.report.bundle import policy, script, style
+from gyroformer.report.classes import calibration, calibration_chart, confusion_table, judged
+from gyroformer.report.closeness import Progress
+from gyroformer.report.curves import CURVE_ROWS, is_thinned, run_colour, training_chart
+from gyroformer.report.explorer import MOST_HEADS, MOST_PICTURES, NodeData, explorer_data
+from gyroformer.report.links import missing_edges, missing_table, roc_chart
+from gyroformer.report.markup import comparison, figure, nested_table, text
+from gyroformer.report.names import model_name, number, task_title
+from gyroformer.report.node_data import read_node_data
 from gyroformer.report.record import RunRecord, read_run, run_folders, run_names
-from gyroformer.report.tables import comparison_rows, differing_settings, environment, headline
-from gyroformer.tasks.task import metric_title
+from gyroformer.report.story import graph_name, story
+from gyroformer.report.structure import curvature_chart, distance_chart, own_curvature
+from gyroformer.report.tables import comparison_rows, differing_settings, environment, headline, spread_line
 
 REPORT = "report.html"
-#: heads of a run, and runs of a page, whose points are drawn
-MOST_HEADS, MOST_PICTURES = 8, 6
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 
 
-def write_report(runs: Sequence[Path], target: Path) -> Path:
-    """Write the page of one run, or the comparison of several, and return its path.
+def write_report(
+    runs: Sequence[Path], target: Path, *, node_data: Path | None = None, progress: Progress | None = None
+) -> Path:
+    """Write the page of one run, or of several side by side, and return its path.
 
     Args:
         runs: run folders; a folder that is no run stands for the runs right in it (``--seeds``).
         target: the file to write.
+        node_data: a table of more columns for the nodes: ids first, CSV, TSV, text or parquet.
+        progress: called with (nodes done, nodes in all) while distances are computed.
     """
-    folders = run_folders(runs)
-    _check_target(target, folders)
+    check_report_target(target, run_folders(runs))
+    return _write(page(read_runs(runs), node_data=node_data, progress=progress), target)
+
+
+def read_runs(paths: Sequence[Path]) -> list[RunRecord]:
+    """Return the runs that folders stand for, each with a name of its own."""
+    folders = run_folders(paths)
     names = run_names(folders)
-    return _write([read_run(folder, name) for folder, name in zip(folders, names, strict=True)], target)
+    return [read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
 
 
 def write_run_report(folder: Path) -> Path:
@@ -50,11 +54,11 @@ def write_run_report(folder: Path) -> Path:
 
     It is made from the other files, so the manifest has no checksum of it.
     """
-    return _write([read_run(folder, folder.resolve().name)], folder / REPORT)
+    return _write(page([read_run(folder, folder.resolve().name)]), folder / REPORT)
 
 
-def _check_target(target: Path, folders: Sequence[Path]) -> None:
-    """Raise unless the page can be written to ``target``, and is no file of a run."""
+def check_report_target(target: Path, folders: Sequence[Path]) -> None:
+    """Raise unless something can be written to ``target``, and is no file of a run."""
     make_folder(target.parent)
     check_target(target, "--out")
     inside = any(target.resolve().is_relative_to(folder) for folder in folders)
@@ -64,140 +68,196 @@ def _check_target(target: Path, folders: Sequence[Path]) -> None:
         )
 
 
-def _write(runs: list[RunRecord], target: Path) -> Path:
-    write_output(target, page(runs).encode(errors="backslashreplace"))
+def _write(content: str, target: Path) -> Path:
+    write_output(target, content.encode(errors="backslashreplace"))
     return target
 
 
-def page(runs: Sequence[RunRecord]) -> str:
+def page(
+    runs: Sequence[RunRecord], *, node_data: Path | None = None, progress: Progress | None = None
+) -> str:
     """Return the whole page."""
-    from plotly.offline import get_plotlyjs
+    more: NodeData = () if node_data is None else read_node_data(node_data)
+    data = explorer_data(runs, node_data=more, source=str(node_data), progress=progress)
+    alone = len(runs) == 1
+    sections = [_summary(runs[0]) if alone else _comparison(runs), _explorer(runs), _training(runs)]
+    sections += [_details(run, index, runs) for index, run in enumerate(runs)]
+    return shell(_title(runs), _header(runs), "".join(sections), data)
 
-    plots: dict[str, Spec] = {}
-    sections = [_comparison(runs)] if len(runs) > 1 else []
-    if len(runs) == 1:
-        sections += [_run_head(runs[0], 0), _curves(runs, plots)]
-    else:
-        sections += [_curves(runs, plots)]
-    sections += [_run(run, index, plots, alone=len(runs) == 1) for index, run in enumerate(runs)]
-    here = Path(__file__).parent
-    style, script = ((here / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    title = _title(runs)
+
+def shell(title: str, header: str, body: str, data: str | None = None) -> str:
+    """Return a page around a body: policy, style, script, and the explorer's block if there is one."""
+    block = "" if data is None else f'<script type="text/plain" id="data">{data}</script>\n'
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{policy()}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>{text(title)}</title>
-<style>{style}</style>
+<style>{style()}</style>
 </head>
 <body>
 <main>
-<header><h1>{text(title)}</h1>{_lead(runs)}</header>
-{"".join(sections)}
+{header}
+{body}
 <footer>Made by gyroformer {text(gyroformer.__version__)}. This page holds all it shows: nothing is loaded.</footer>
 </main>
-{data_script("plots", plots)}
-<script>{get_plotlyjs()}</script>
-<script>{script}</script>
+{block}<script type="module">{script()}</script>
 </body>
 </html>
 """
 
 
+def header_markup(above: str, title: str, below: str) -> str:
+    """Return the top of a page."""
+    return (
+        f'<header class="top"><div><p class="eyebrow">{text(above)}</p><h1>{text(title)}</h1>'
+        f'<p class="lead">{text(below)}</p></div><button type="button" id="theme" hidden></button></header>'
+    )
+
+
 def _title(runs: Sequence[RunRecord]) -> str:
-    graphs = list(dict.fromkeys(str(run.results.get("graph")) for run in runs))
-    tasks = list(dict.fromkeys(str(run.results.get("task")) for run in runs))
-    of = Path(graphs[0]).name if len(graphs) == 1 else f"{len(graphs)} graphs"
-    what = task_title(tasks[0]) if len(tasks) == 1 else "several tasks"
     who = model_name(runs[0].results.get("model")) if len(runs) == 1 else f"{len(runs)} runs"
-    return f"{of}: {what}, {who}"
+    return f"{_graphs(runs)}: {_tasks(runs)}, {who}"
 
 
-def _lead(runs: Sequence[RunRecord]) -> str:
-    if len(runs) > 1:
-        return ""
-    finished = str(runs[0].manifest.get("finished", "")).replace("T", " ").replace("+00:00", " UTC")
-    seed = runs[0].results.get("seed")
-    return f'<p class="lead">Run {text(runs[0].path.name)}, seed {text(seed)}, finished {text(finished)}</p>'
+def _graphs(runs: Sequence[RunRecord]) -> str:
+    names = list(dict.fromkeys(graph_name(run) for run in runs))
+    return names[0] if len(names) == 1 else f"{len(names)} graphs"
+
+
+def _tasks(runs: Sequence[RunRecord]) -> str:
+    names = list(dict.fromkeys(run.task for run in runs))
+    return task_title(names[0]) if len(names) == 1 else "several tasks"
+
+
+def _header(runs: Sequence[RunRecord]) -> str:
+    who = model_name(runs[0].results.get("model")) if len(runs) == 1 else f"{len(runs)} runs side by side"
+    below = ", ".join(run.name for run in runs[:6]) + (" …" if len(runs) > 6 else "")
+    if len(runs) == 1:
+        finished = str(runs[0].manifest.get("finished", "")).replace("T", " ").replace("+00:00", " UTC")
+        below = f"Run {runs[0].path.name}, seed {runs[0].results.get('seed')}, finished {finished}"
+    return header_markup(f"{_tasks(runs)} · {who}", _graphs(runs), below)
+
+
+def _summary(run: RunRecord) -> str:
+    return f'<section class="summary"><div class="story">{story(run)}</div>{headline(run)}</section>'
 
 
 def _comparison(runs: Sequence[RunRecord]) -> str:
     columns = [(run.name, run_colour(index)) for index, run in enumerate(runs)]
-    table = comparison(columns, comparison_rows(runs))
+    table = spread_line(runs) + comparison(columns, comparison_rows(runs))
     different = differing_settings(runs)
     if different:
-        table += f"<h3>Settings that differ</h3>{comparison(columns, different)}"
+        shown = f"<summary>Settings that differ ({len(different)})</summary>{comparison(columns, different)}"
+        table += f"<details>{shown}</details>"
     else:
         table += '<p class="note">All settings are the same.</p>'
     return f"<section><h2>Side by side</h2>{table}</section>"
 
 
-def _run_head(run: RunRecord, index: int) -> str:
-    return f'<section class="run" style="--run:{run_colour(index)}"><h2>Result</h2>{headline(run)}</section>'
-
-
-def _curves(runs: Sequence[RunRecord], plots: dict[str, Spec]) -> str:
-    plots["loss"] = loss_chart(runs)
-    parts = [_figure("loss", "Loss")]
-    metric = main_metric(runs)
-    if metric is not None:
-        plots["metric"] = metric_chart(runs, metric)
-        parts.append(_figure("metric", metric_title(metric)))
-    curvature = curvature_chart(runs)
-    shown = f'<div class="grid">{"".join(parts)}</div>'
-    if curvature is None:
-        shown += '<p class="note">The models have no curvatures: their spaces are flat.</p>'
-    else:
-        plots["curvature"] = curvature
-        shown += f'<div class="below">{_figure("curvature", "Curvature of each head")}</div>'
-    if is_thinned(runs):
-        shown += f'<p class="note">Curves show {CURVE_ROWS:,} evenly spaced epochs.</p>'
-    return f"<section><h2>Training</h2>{shown}</section>"
-
-
-def _figure(name: str, title: str, below: str = "") -> str:
-    below = f"<figcaption>{text(below)}</figcaption>" if below else ""
-    return f'<figure><h4>{text(title)}</h4><div class="plot" data-plot="{text(name)}"></div>{below}</figure>'
-
-
-def _run(run: RunRecord, index: int, plots: dict[str, Spec], *, alone: bool) -> str:
-    head = "" if alone else f"<h2>{text(run.name)}</h2>{headline(run)}"
-    if index < MOST_PICTURES:
-        head += _embedding(run, index, plots, heading="h2" if alone else "h3")
-    else:
-        head += f'<p class="note">Points are drawn for the first {MOST_PICTURES} runs; see this run\'s own page.</p>'
-    settings = nested_table(run.job) + nested_table({f"arguments of {run.results.get('model')}": run.model})
-    made = nested_table(environment(run))
+def _explorer(runs: Sequence[RunRecord]) -> str:
+    heads = max(run.embedding.shape[1] for run in runs)
+    notes = [
+        "Each head in its own space, moved by an isometry so that the midpoint of all nodes is in the middle, in the "
+        "two principal directions of the tangent vectors there. A node's distance from the middle is true; other "
+        "distances in the picture are as good as the fraction below it says. The distances in the lists are exact, in "
+        "the product of all heads.",
+        f"The first {MOST_HEADS} of {heads} heads are drawn." if heads > MOST_HEADS else "",
+        f"The first {MOST_PICTURES} runs are here; the others have pages of their own."
+        if len(runs) > MOST_PICTURES
+        else "",
+    ]
+    said = " ".join(note for note in notes if note)
     return (
-        f'<section class="run" style="--run:{run_colour(index)}">{head}'
-        f"<details{' open' if alone else ''}><summary>Settings</summary>"
-        f'<div class="columns">{settings}</div></details>'
-        f"<details><summary>Environment and checksums</summary>{made}</details></section>"
+        '<section class="explore"><h2>Explore</h2><div id="explorer"><p class="note">Unpacking the points …</p>'
+        "<noscript><p>The explorer needs JavaScript; the figures and tables of the run do not.</p></noscript></div>"
+        f'<p class="note">{text(said)}</p></section>'
     )
 
 
-def _embedding(run: RunRecord, index: int, plots: dict[str, Spec], *, heading: str) -> str:
-    chosen = select(run)
-    heads, width = run.embedding.shape[1:]
-    figures = []
-    for head in range(min(heads, MOST_HEADS)):
-        name = f"run{index}-head{head}"
-        chart, drawing = head_chart(run, head, chosen)
-        plots[name] = chart
-        title = f"Head {head + 1}: k = {signed(drawing.k)}, {drawing.kind}"
-        figures.append(_figure(name, title, caption(drawing, width)))
-    notes = [
-        "Each head's points, moved by an isometry so that their midpoint is in the middle, in the two principal "
-        "directions of their tangent vectors there. The distance of a node from the middle is the true one; other "
-        "distances are only as good as the fraction shown says.",
-        "Lines are edges, drawn as shortest paths." if chosen.edges is not None else "",
-        colour_line(run),
-        chosen.note,
-        f"{MOST_HEADS} of {heads} heads are drawn." if heads > MOST_HEADS else "",
-        run.graph.missing,
-        "Drag over a part to enlarge it, click twice to go back.",
-    ]
-    said = " ".join(note for note in notes if note)
-    return f'<{heading}>Embedding</{heading}><p class="note">{text(said)}</p><div class="grid">{"".join(figures)}</div>'
+def _training(runs: Sequence[RunRecord]) -> str:
+    chart = training_chart(runs)
+    said = (
+        "A ring marks the epoch whose state was kept."
+        if any("ring" in one for panel in chart["panels"] for one in panel["series"])
+        else ""
+    )
+    if not chart["labels"]:
+        said = f"The models have no curvatures: their spaces are flat. {said}"
+    if is_thinned(runs):
+        said = f"{said} Curves show {CURVE_ROWS:,} evenly spaced epochs.".strip()
+    return f"<section><h2>Training</h2>{figure(chart, 'Over the epochs', said)}</section>"
+
+
+def _details(run: RunRecord, index: int, runs: Sequence[RunRecord]) -> str:
+    alone = len(runs) == 1
+    parts = []
+    if not alone:
+        words = f'<div class="story">{story(run, runs)}</div>'
+        parts.append(
+            f'<h2><i class="dot {run_colour(index)}"></i>{text(run.name)}</h2>{words}{headline(run)}'
+        )
+    if index < MOST_PICTURES:
+        parts += [_structure(run), _classes(run), _links(run)]
+    settings = nested_table(run.job) + nested_table({f"arguments of {run.results.get('model')}": run.model})
+    parts.append(
+        f'<details><summary>Settings</summary><div class="columns">{settings}</div></details>'
+        f"<details><summary>Environment and checksums</summary>{nested_table(environment(run))}</details>"
+    )
+    if alone:
+        wrapped = [f"<section>{part}</section>" for part in parts if part]
+        return "".join(wrapped)
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _structure(run: RunRecord) -> str:
+    charts = []
+    steps = distance_chart(run)
+    if steps is not None:
+        said = (
+            "Nodes that are few steps apart in the graph should be near. Where bands of different steps overlap, "
+            "distances alone do not tell them apart."
+        )
+        charts.append(figure(steps, "Distance against steps in the graph", said))
+    own = own_curvature(run)
+    if own is not None:
+        learned = run.curvature.tolist() if any(run.curvature) else []
+        said = f"The graph is {own.reading}. Lines mark the curvatures that the heads learned."
+        charts.append(figure(curvature_chart(own, learned), "Curvature of the graph itself", said))
+    return f'<h2>The graph and its embedding</h2><div class="grid">{"".join(charts)}</div>' if charts else ""
+
+
+def _classes(run: RunRecord) -> str:
+    found = judged(run)
+    if found is None:
+        return ""
+    error = calibration(found)[2]
+    said = (
+        f"Points on the diagonal: nodes of which 80 % is said are right in 80 % of cases. Expected calibration error "
+        f"{number(100 * error)} %."
+    )
+    chart = figure(calibration_chart(found), "Can the probabilities be trusted?", said)
+    matrix = (
+        f"<figure><h3>True classes (rows) against predicted ones</h3>{confusion_table(found)}"
+        f"<figcaption>On {text(found.what)}: {number(len(found.truth))}. Scores in percent.</figcaption></figure>"
+    )
+    return f'<h2>Classes</h2><div class="grid">{matrix}{chart}</div>'
+
+
+def _links(run: RunRecord) -> str:
+    parts = []
+    chart = roc_chart(run)
+    if chart is not None:
+        area = run.results.get("test_auc")
+        said = f"Test edges against as many pairs that are none; the area below is the AUC, {number(area)} %."
+        parts.append(figure(chart, "ROC curve", said))
+    missing = missing_edges(run)
+    if missing:
+        parts.append(
+            f"<figure><h3>Likeliest missing edges</h3>{missing_table(missing)}"
+            "<figcaption>Pairs without an edge in the whole graph, the nearest first.</figcaption></figure>"
+        )
+    return f'<h2>Links</h2><div class="grid">{"".join(parts)}</div>' if parts else ""

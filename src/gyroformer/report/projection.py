@@ -45,6 +45,7 @@ class Drawing:
         points: ``(N, 2)``; in the disc of radius 1, or in the plane in units of distance.
         fraction: fraction of the tangent vectors' squared length that lies in the two directions drawn.
         reach: largest distance from the midpoint.
+        vectors: ``(N, 2)``: where each point lies from the midpoint, its length the distance.
         planar: points of the two-dimensional space in stereographic coordinates, from which edges are drawn.
         planar_k: the curvature of that space: k, or 0 where the map is the plane.
     """
@@ -54,6 +55,7 @@ class Drawing:
     points: Array
     fraction: float
     reach: float
+    vectors: Array
     planar: Tensor
     planar_k: float
 
@@ -68,7 +70,7 @@ def draw_head(tangents: Array, k: float) -> Drawing:
     planar_k = 0.0 if kind == "flat" else float(k)
     planar = geometry.expmap0(flat, k=torch.tensor(planar_k, dtype=torch.float64))
     points = on_the_map(planar, planar_k).numpy()
-    return Drawing(kind, float(k), points, fraction, reach, planar, planar_k)
+    return Drawing(kind, float(k), points, fraction, reach, 2 * flat.numpy(), planar, planar_k)
 
 
 def space_kind(k: float, reach: float) -> str:

@@ -6,13 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
+from gyroformer.data.link_split import LinkSplit
+from gyroformer.data.split import Split
 from gyroformer.errors import DataError, UsageError
-from gyroformer.graphs.adjacency import simple_adjacency
+from gyroformer.graphs.adjacency import simple_adjacency, upper_edges
 from gyroformer.graphs.check import MAX_CLASSES
 from gyroformer.models.pretrained import CONFIG
+from gyroformer.ops.positions import Positions, StereographicPositions
+from gyroformer.ops.pseudo_positions import PseudoHyperboloidPositions
 from gyroformer.runs.files import RESULTS
 from gyroformer.runs.read import Row, Run, open_run
+from gyroformer.tasks.classify import ClassifyObjective, split_of
+from gyroformer.tasks.link import LinkObjective, link_split_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -52,8 +59,9 @@ class RunRecord:
         ids: the nodes' ids as text.
         embedding: tangent vectors at the origin of each head, ``(N, heads, d)``.
         curvature: one for each head; zeros for a model that has none.
-        predicted: the most probable class of each node; None for a model without classes.
+        probability: of each class ``(N, classes)``; None for a model without classes.
         graph: edges and labels, if they are to be had.
+        held_out: which nodes or edges were for what; None if the task holds none out, or it is not known any more.
     """
 
     name: str
@@ -66,8 +74,34 @@ class RunRecord:
     ids: list[str]
     embedding: Array
     curvature: Array
-    predicted: Array | None
+    probability: Array | None
     graph: RunGraph
+    held_out: Split | LinkSplit | None = None
+
+    @property
+    def predicted(self) -> Array | None:
+        """The most probable class of each node; None for a model without classes."""
+        return None if self.probability is None else self.probability.argmax(-1)
+
+    @property
+    def task(self) -> str:
+        """What was trained for."""
+        return str(self.results.get("task"))
+
+    @property
+    def positions(self) -> Positions:
+        """Where the nodes are, in the product of all heads."""
+        u = torch.from_numpy(self.embedding)
+        k = torch.from_numpy(self.curvature).unsqueeze(-1)
+        time = self.model.get("time_dim") or 1
+        if time > 1:  # the one model whose space is no product of stereographic ones
+            return PseudoHyperboloidPositions.from_tangent(u[:, 0], k, time)
+        return StereographicPositions.from_tangent(u, k)
+
+    def class_name(self, label: int) -> str:
+        """Return what a class is called."""
+        names = self.results.get("label_names")
+        return str(names[label]) if names and label < len(names) else f"class {label}"
 
 
 def run_folders(paths: Sequence[Path]) -> list[Path]:
@@ -118,9 +152,27 @@ def read_run(folder: Path, name: str) -> RunRecord:
         ids=run.ids,
         embedding=embedding,
         curvature=curvature,
-        predicted=arrays["probability"].argmax(-1) if "probability" in arrays else None,
+        probability=arrays["probability"].astype(np.float64) if "probability" in arrays else None,
         graph=graph_of(run),
+        held_out=held_out(run),
     )
+
+
+def held_out(run: Run) -> Split | LinkSplit | None:
+    """Return the split that a run was judged on, drawn again from its seed; None if that gives another one."""
+    known = run.results.get("split")
+    if not isinstance(known, dict):
+        return None
+    try:
+        graph, job = run.graph, run.settings
+        split: Split | LinkSplit | None = None if run.stored_graph is None else run.stored_graph.split
+        if split is None and isinstance(job.objective, ClassifyObjective):
+            split = split_of(graph, job.objective, job.seed)
+        elif split is None and isinstance(job.objective, LinkObjective):
+            split = link_split_of(graph, job.objective, job.seed)
+    except (DataError, UsageError):  # the page says why there is no graph
+        return None
+    return split if split is not None and split.sha256 == known.get("sha256") else None
 
 
 def graph_of(run: Run) -> RunGraph:
@@ -131,10 +183,8 @@ def graph_of(run: Run) -> RunGraph:
         return RunGraph(missing=f"The graph is not to be had: {error}.")
     nodes = len(run.ids)
     adjacency = simple_adjacency(data.edge_index, nodes)
-    source = np.repeat(np.arange(nodes), np.diff(adjacency.indptr))
-    once = source < adjacency.indices
     return RunGraph(
-        edges=np.stack([source[once], adjacency.indices[once]]).astype(np.int64),
+        edges=np.stack(upper_edges(adjacency)).astype(np.int64),
         degree=np.diff(adjacency.indptr).astype(np.int64),
         labels=_class_numbers(data),
     )

@@ -1,7 +1,6 @@
 """What a page says of runs in words and numbers: the headline of each, and all of them side by side."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from gyroformer.report.markup import plain_value, text
@@ -15,6 +14,8 @@ from gyroformer.report.names import (
     split_line,
 )
 from gyroformer.report.record import RunRecord
+from gyroformer.report.story import graph_name
+from gyroformer.runs.spread import interval
 from gyroformer.tasks.task import metric_title
 
 
@@ -41,8 +42,7 @@ def headline(run: RunRecord) -> str:
     cards.append(
         _card("model", f"{text(model_name(results.get('model')))}<br><small>{_parameters(results)}</small>")
     )
-    graph = Path(str(results.get("graph"))).name or "in memory"
-    cards.append(_card("graph", f"{text(graph)}<br><small>{_size(results)}</small>"))
+    cards.append(_card("graph", f"{text(graph_name(run))}<br><small>{_size(results)}</small>"))
     if isinstance(results.get("split"), dict):
         cards.append(_card("split", f"{text(split_line(results['split']))}{leak_mark(run)}", wide=True))
     if results.get("rate_lowered"):
@@ -110,6 +110,26 @@ def comparison_rows(runs: Sequence[RunRecord]) -> list[tuple[str, list[str]]]:
     if any(isinstance(found.get("split"), dict) for found in results):
         rows.append(("split", [_split_cell(run) for run in runs]))
     return rows
+
+
+def spread_line(runs: Sequence[RunRecord]) -> str:
+    """Return mean and spread of the metric that counts, of runs that differ in their seed alone; else nothing."""
+    differing = {name for name, _ in differing_settings(runs)}
+    if len(runs) < 2 or differing != {"seed"}:
+        return ""
+    parts = []
+    for key in metrics_of(runs[0].results):
+        values = [run.results.get(key) for run in runs]
+        numbers = [value for value in values if isinstance(value, float)]
+        if len(numbers) == len(runs):
+            mean, half = interval(numbers)
+            parts.append(f"{metric_title(key)} <strong>{number(mean)} ± {number(half)}</strong>")
+    return (
+        f'<p class="spread">{len(runs)} seeds: {", ".join(parts)} '
+        "<small>(mean ± half the 95 % interval of the mean, Student's t)</small></p>"
+        if parts
+        else ""
+    )
 
 
 def _split_cell(run: RunRecord) -> str:

@@ -45,7 +45,7 @@ def mean_average_precision(
     for some in rows.split(block):
         distances = rows_of_distances(some)
         _check(distances, some, neighbours.num_nodes)
-        total += _average_precision(distances, some, neighbours).sum().item()
+        total += average_precision(distances, some, neighbours).sum().item()
     return total / rows.numel()
 
 
@@ -78,8 +78,8 @@ def _check(distances: Tensor, rows: Tensor, num_nodes: int) -> None:
         )
 
 
-def _average_precision(distances: Tensor, rows: Tensor, neighbours: Neighbours) -> Tensor:
-    """Return AP of each row, float64 ``(R,)``."""
+def average_precision(distances: Tensor, rows: Tensor, neighbours: Neighbours) -> Tensor:
+    """Return AP, float64 ``(R,)``, of nodes that all have neighbours, from their distances ``(R, N)``."""
     degree = neighbours.degree[rows]
     most = int(degree.max())
     order = torch.arange(most, device=rows.device)
