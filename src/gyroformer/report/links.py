@@ -13,7 +13,6 @@ from gyroformer.report.curves import Spec, thinned
 from gyroformer.report.markup import text
 from gyroformer.report.record import RunRecord
 from gyroformer.tasks.decoders import LinkDecoder
-from gyroformer.tasks.link import nearness
 
 Array = np.ndarray[Any, Any]
 
@@ -37,11 +36,38 @@ def roc(run: RunRecord) -> tuple[Array, Array] | None:
 
     if not isinstance(run.held_out, LinkSplit):
         return None
-    split, positions = run.held_out, run.positions
-    edges, others = nearness(positions, split.test), nearness(positions, split.test_non)
+    split, decoder = run.held_out, decoder_of(run)
+    if decoder is None:
+        return None
+    edges, others = (_logits(run, decoder, pairs) for pairs in (split.test, split.test_non))
     truth = np.repeat([1, 0], [edges.size, others.size])
     false, true, _ = roc_curve(truth, np.concatenate((edges, others)))
     return false, true
+
+
+def decoder_of(run: RunRecord) -> LinkDecoder | None:
+    """Return the decoder of a link run as its results tell it; None if they do not."""
+    about = run.results.get("decoder")
+    if not isinstance(about, dict):
+        return None
+    weight, known = about.get("degree_weight"), run.held_out
+    if weight is not None and not isinstance(known, LinkSplit):
+        return None
+    decoder = LinkDecoder(
+        about["kind"], radius=about["radius"], temperature=about["temperature"], degrees=weight is not None
+    )
+    if isinstance(known, LinkSplit):
+        decoder.know(known.train, known.nodes)
+    if decoder.degree_weight is not None and weight is not None:
+        decoder.degree_weight.data.fill_(float(weight))
+    decoder.calibration = torch.tensor(about.get("calibration", [1.0, 0.0]))
+    return decoder.requires_grad_(False)
+
+
+def _logits(run: RunRecord, decoder: LinkDecoder, pairs: torch.Tensor) -> Array:
+    """Return what pairs are ranked by."""
+    with torch.no_grad():
+        return decoder.pairs(run.positions.pair_squared_dist(*pairs), pairs).double().numpy()
 
 
 def roc_chart(run: RunRecord) -> Spec | None:
@@ -64,15 +90,16 @@ def roc_chart(run: RunRecord) -> Spec | None:
 
 def missing_edges(run: RunRecord, count: int = LISTED) -> list[MissingEdge]:
     """Return the pairs without an edge in the whole graph that the model finds likeliest."""
-    about = run.results.get("decoder")
-    if run.graph.edges is None or not isinstance(about, dict):
+    decoder = decoder_of(run)
+    if run.graph.edges is None or decoder is None:
         return []
     joined = simple_adjacency(run.graph.edges, len(run.ids))
     with torch.no_grad():
-        pairs, squared = nearest_pairs(run.positions, joined, count)
-        decoder = LinkDecoder(about["kind"], radius=about["radius"], temperature=about["temperature"])
-        likely = decoder(squared).sigmoid().tolist()
-    far = squared.clamp(min=0).sqrt().tolist()
+        pairs, cost = nearest_pairs(
+            run.positions, joined, count, cost=lambda squared, rows: -decoder.rows(squared, rows)
+        )
+        likely = decoder.calibrated(-cost).sigmoid().tolist()
+        far = run.positions.pair_squared_dist(*pairs).clamp(min=0).sqrt().tolist()
     return [
         MissingEdge(run.ids[u], run.ids[v], distance, probability)
         for u, v, distance, probability in zip(*pairs.tolist(), far, likely, strict=True)
