@@ -114,16 +114,22 @@ def test_the_curve_of_links_has_the_area_that_was_reported(linked):
     assert roc_chart(dc.replace(linked, held_out=None)) is None
 
 
-def test_missing_edges_are_the_nearest_pairs_without_one(linked):
+def test_missing_edges_are_the_likeliest_pairs_without_one(linked):
     found = missing_edges(linked, 5)
-    far = np.sqrt(linked.positions.squared_dist_rows(torch.arange(len(linked.ids))).numpy())
+    squared = linked.positions.squared_dist_rows(torch.arange(len(linked.ids))).double().numpy()
     joined = np.eye(len(linked.ids), dtype=bool)
     joined[tuple(linked.graph.edges)] = joined[tuple(linked.graph.edges[::-1])] = True
-    want = np.sort(far[np.triu(~joined)])[:5]
-    assert [one.distance for one in found] == pytest.approx(want.tolist())
-    decoder = linked.results["decoder"]
+    about = linked.results["decoder"]
+    far = squared if about["kind"] == "fermi-dirac" else np.sqrt(squared.clip(min=0))
+    logit = (about["radius"] - far) / about["temperature"]
+    degree = np.log1p(np.bincount(linked.held_out.train.numpy().ravel(), minlength=len(linked.ids)))
+    logit += (about["degree_weight"] or 0.0) * (degree[:, None] + degree)
+    scale, shift = about["calibration"]
+    chance = 1 / (1 + np.exp(-(scale * logit + shift)))
+    want = np.sort(chance[np.triu(~joined)])[::-1][:5]
+    assert [one.probability for one in found] == pytest.approx(want.tolist(), abs=1e-4)
     first = found[0]
-    chance = 1 / (1 + np.exp((first.distance**2 - decoder["radius"]) / decoder["temperature"]))
-    assert first.probability == pytest.approx(chance, abs=1e-6)
+    row, column = linked.ids.index(first.source), linked.ids.index(first.target)
+    assert first.distance == pytest.approx(np.sqrt(squared[row, column]), abs=1e-4)
     assert "&lt;" in missing_table([dc.replace(first, source="<b>")])
     assert missing_edges(dc.replace(linked, graph=RunGraph(missing="gone"))) == []
