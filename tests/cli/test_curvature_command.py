@@ -100,7 +100,7 @@ def test_the_plot_is_a_page_that_needs_no_network(write, tmp_path):
         (["{graph}", "--samples", "3"], 2, "at least 128"),
         (["{graph}", "--samples", "300", "--exact"], 2, "exclude each other"),
         (["{graph}", "--plot", "{folder}/none/plot.html"], 2, "does not exist"),
-        (["{graph}", "--plot", "{folder}"], 2, "is a folder"),
+        (["{graph}", "--plot", "{folder}"], 2, "is a folder; name a file"),
         (["{pair}"], 3, "no node with two neighbours"),
     ],
 )

@@ -12,11 +12,12 @@ from gyroformer.cli.app import app
 from gyroformer.cli.job_flags import job_command, job_flags
 from gyroformer.models import MODELS
 from gyroformer.options.constructor import shown
+from gyroformer.recipes import usual_recipe
 from gyroformer.settings import make_job
 from gyroformer.tasks import TASKS
 
 #: text typed for options of which not every value fits every other option
-TYPED = {"recipe": "networks", "heads": "1", "dim": "32", "curvature": {"fmgnn": "[-0.5, 0.25]"}}
+TYPED = {"heads": "1", "dim": "32", "curvature": {"fmgnn": "[-0.5, 0.25]"}}
 
 
 def parsed(task, *words):
@@ -31,8 +32,10 @@ def parsed(task, *words):
     return found[0]
 
 
-def texts(one, model):
+def texts(one, model, task):
     """Return what can be typed for an option, 0 among it where it may be that."""
+    if one.name == "recipe":
+        return [usual_recipe(task, model=model, dataset="")]
     special = TYPED.get(one.name)
     if special is not None and (not isinstance(special, dict) or model in special):
         return [special if isinstance(special, str) else special[model]]
@@ -70,7 +73,7 @@ def test_the_value_typed_is_the_value_in_the_settings(task, model):
             yes, _, no = flag.words.partition("/")
             tried[flag.words] = [([yes], True)] + ([([no], False)] if no else [])
         else:
-            typed = texts(flag.option, model)
+            typed = texts(flag.option, model, task)
             tried[flag.words] = [([flag.words, text], flag.value(text)) for text in typed]
         assert tried[flag.words], flag.name
     # the first text of all options at once, then the second, and so on

@@ -159,7 +159,7 @@ def test_the_command_writes_a_recipe_that_a_job_takes(files, tmp_path):
         (["classify", "cora", "--fix", "epochs=none"], "--epochs must be"),
         (["classify", "cora", "--fix", "epochs=3", "--fix", "epochs=4"], "--fix gives epochs twice"),
         (["classify", "cora", "--fix", "balanced=perhaps"], "--fix balanced must be yes or no"),
-        (["classify", "cora", "--recipe", "nothing.toml"], "nothing.toml: the recipe cannot be read"),
+        (["classify", "cora", "--recipe", "nothing.toml"], "nothing.toml: is missing"),
     ],
 )
 def test_wrong_words_are_one_line_and_nothing_is_written(words, said, tmp_path):

@@ -43,5 +43,5 @@ def dropout(x: Float[Tensor, "..."], p: float, training: bool) -> Float[Tensor, 
 
 def _kept(x: Tensor, below: int) -> Tensor:
     """Return for each entry whether its 16 random bits, read as a signed number, are below a bound."""
-    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64, device=x.device).random_(-(2**63), None)
     return draws.view(torch.int16)[: x.numel()].view(x.shape) < below
