@@ -40,6 +40,8 @@ ALLOWED = {
         "from_numpy",
     ): "made by scipy; tokens move them",
     ("ops/neighbours.py", "Neighbours.of", "from_numpy"): "made by scipy, checked, and moved at the end",
+    ("ops/flatten.py", "flat_vectors", "Generator"): "drawn on the CPU: the same landmarks everywhere",
+    ("ops/flatten.py", "flat_vectors", "randperm"): "drawn on the CPU: the same landmarks everywhere",
     (
         "tasks/embed.py",
         "_drawn",

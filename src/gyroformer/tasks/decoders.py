@@ -118,16 +118,19 @@ class LinkDecoder(nn.Module):
         The targets are a little inside of 0 and 1, as Platt has them, so that logits which tell all pairs apart do not
         send α to infinity.
         """
+        # a few thousand numbers, in float64, which not every device has
         logit = torch.cat((edges, others)).double().cpu()
         high, low = (edges.numel() + 1) / (edges.numel() + 2), 1 / (others.numel() + 2)
-        truth = torch.cat((torch.full((edges.numel(),), high), torch.full((others.numel(),), low))).double()
+        truth = torch.where(
+            torch.arange(logit.numel(), device=logit.device) < edges.numel(), high, low
+        ).double()
         found = _platt(logit, truth)
         if found is not None:
-            self.calibration = torch.tensor(found).to(self.calibration)
+            self.calibration = self.calibration.new_tensor(found)
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
         # runs of versions without calibration have none
-        state_dict.setdefault(f"{prefix}calibration", torch.tensor([1.0, 0.0]))
+        state_dict.setdefault(f"{prefix}calibration", self.calibration.new_tensor([1.0, 0.0]))
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
@@ -135,7 +138,7 @@ def _platt(logit: Tensor, truth: Tensor, steps: int = 100) -> tuple[float, float
     """Return the maximum of the likelihood by Newton's method with halved steps; None if the scale is not above 0."""
     scale = float(logit.std()) or 1.0
     x = torch.stack((logit / scale, torch.ones_like(logit)), 1)
-    w = torch.tensor([1.0, 0.0], dtype=logit.dtype)
+    w = logit.new_tensor([1.0, 0.0])
 
     def loss(w: Tensor) -> float:
         z = x @ w
@@ -144,7 +147,9 @@ def _platt(logit: Tensor, truth: Tensor, steps: int = 100) -> tuple[float, float
     for _ in range(steps):
         p = (x @ w).sigmoid()
         gradient = x.mT @ (p - truth)
-        curvature = x.mT @ (x * (p * (1 - p)).unsqueeze(1)) + 1e-9 * torch.eye(2, dtype=x.dtype)
+        curvature = x.mT @ (x * (p * (1 - p)).unsqueeze(1)) + 1e-9 * torch.eye(
+            2, dtype=x.dtype, device=x.device
+        )
         step = torch.linalg.solve(curvature, gradient)
         before, size = loss(w), 1.0
         while loss(w - size * step) > before and size > 1e-6:
