@@ -37,8 +37,10 @@ def test_a_real_signal(seconds, tmp_path):
     (tmp_path / "g.csv").write_text("".join(f"{i},{i // 2}\n" for i in range(1, 200)))
     # a process that Python has begun: before its own first line nothing of ours runs
     code = (
-        "import signal, sys; print('ready', flush=True); sys.argv = ['gyroformer', 'embed', 'g.csv', '--epochs', "
-        "'100000']; from gyroformer.__main__ import main; main()"
+        # a job in the background of a shell would ignore the signal
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); print('ready', flush=True); "
+        "sys.argv = ['gyroformer', 'embed', 'g.csv', '--epochs', '100000']; "
+        "from gyroformer.__main__ import main; main()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
@@ -47,5 +49,6 @@ def test_a_real_signal(seconds, tmp_path):
         time.sleep(seconds)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    # Python may end by the signal itself where an import was interrupted: a shell says 130 of both
+    assert process.returncode in (130, -signal.SIGINT), err
     assert b"Traceback" not in err
