@@ -1,16 +1,37 @@
 """``python -m gyroformer``, the form that ``torchrun -m`` needs, and the command ``gyroformer``."""
 
+import os
+import signal
 import sys
+from types import FrameType
+
+INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line; Ctrl-C while it is still being imported ends it without a traceback."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else a shell wants it ignored
+        signal.signal(signal.SIGINT, _interrupt)
     try:
         from gyroformer.cli import main as run
 
         run()
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, or end at once in the middle of an import.
+
+    Libraries try imports and go on without them: one that is interrupted would be taken for one that is not there, and
+    fail later in its own way. Nothing is lost: whatever is written survives even ``kill -9``.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            os.write(2, b"interrupted\n")
+            os._exit(INTERRUPTED)
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Ctrl-C at any moment of the start ends with 130 and without a traceback."""
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -32,6 +33,16 @@ def test_while_a_module_is_imported(module, tmp_path):
     assert done.stderr.count(b"\n") <= 1
 
 
+def interrupted(process):
+    """Press Ctrl-C as people do, again if nothing happens: Python drops one that meets a destructor."""
+    for _ in range(5):
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=15)
+    process.kill()
+    return process.communicate()
+
+
 @pytest.mark.parametrize("seconds", [0.3, 0.6, 1.0, 2.0])
 def test_a_real_signal(seconds, tmp_path):
     (tmp_path / "g.csv").write_text("".join(f"{i},{i // 2}\n" for i in range(1, 200)))
@@ -47,8 +58,7 @@ def test_a_real_signal(seconds, tmp_path):
     ) as process:
         assert process.stdout.readline() == b"ready\n"
         time.sleep(seconds)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = interrupted(process)
     # Python may end by the signal itself where an import was interrupted: a shell says 130 of both
     assert process.returncode in (130, -signal.SIGINT), err
     assert b"Traceback" not in err

@@ -140,7 +140,9 @@ def one(typed, folder, before):
         assert done.exit_code in ALLOWED, (done.exit_code, done.exception, done.stderr[-300:])
         assert "Traceback" not in done.output
         if done.exit_code not in (0, DIVERGED):  # which has trained, says why, and keeps its folder
-            assert done.stderr.count("\n") <= 1, done.stderr
+            # what was understood of the file may come before the error
+            errors = [line for line in done.stderr.splitlines() if "directed edges of" not in line]
+            assert len(errors) <= 1, done.stderr
             assert listing(folder) == before, "it left files"
     finally:
         for name in listing(folder):
