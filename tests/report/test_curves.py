@@ -16,16 +16,6 @@ from gyroformer.report.curves import (
 from gyroformer.report.record import read_run
 
 
-@pytest.fixture(scope="module")
-def curved(runs):
-    return read_run(runs["curved"], "curved")
-
-
-@pytest.fixture(scope="module")
-def flat(runs):
-    return read_run(runs["flat"], "flat")
-
-
 def test_thinning_keeps_both_ends():
     assert thinned(5, 10) == [0, 1, 2, 3, 4]
     places = thinned(100_001, 2_000)

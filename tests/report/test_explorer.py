@@ -12,16 +12,6 @@ from gyroformer.report.projection import draw_head
 from gyroformer.report.record import RunGraph, read_run
 
 
-@pytest.fixture(scope="module")
-def curved(runs):
-    return read_run(runs["curved"], "curved")
-
-
-@pytest.fixture(scope="module")
-def labelled(runs):
-    return read_run(runs["labelled"], "labelled")
-
-
 def large(run, nodes, edges):
     rng = np.random.default_rng(0)
     ends = rng.integers(0, nodes, (2, edges))

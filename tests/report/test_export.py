@@ -13,11 +13,6 @@ from gyroformer.report.export import FORMATS, export_run
 from gyroformer.report.record import RunGraph, read_run
 
 
-@pytest.fixture(scope="module")
-def curved(runs):
-    return read_run(runs["curved"], "curved")
-
-
 def test_every_format_is_written(curved, tmp_path):
     for kind in FORMATS:
         files = export_run(curved, tmp_path / "deep" / f"run.{kind}", kind)

@@ -18,23 +18,8 @@ from gyroformer.report.classes import (
     judged,
 )
 from gyroformer.report.links import missing_edges, missing_table, roc, roc_chart
-from gyroformer.report.record import RunGraph, read_run
+from gyroformer.report.record import RunGraph
 from gyroformer.report.structure import curvature_chart, distance_chart, own_curvature, steps_from
-
-
-@pytest.fixture(scope="module")
-def curved(runs):
-    return read_run(runs["curved"], "curved")
-
-
-@pytest.fixture(scope="module")
-def labelled(runs):
-    return read_run(runs["labelled"], "labelled")
-
-
-@pytest.fixture(scope="module")
-def linked(runs):
-    return read_run(runs["linked"], "linked")
 
 
 def test_distances_are_gathered_by_steps(curved):

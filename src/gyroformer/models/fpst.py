@@ -35,11 +35,7 @@ class GraphTransformer(GraphModel):
         super().__init__(options)
         self.tokenizer = GraphTokenizer.of(options.part(TokenizerOptions))
         self.encoder = encoder
-        self.logits = (
-            StereographicLogits(options.dim, options.heads, options.classes, curvature=None)
-            if options.classes
-            else None
-        )
+        self.logits = StereographicLogits.of_model(options.dim, options.heads, options.classes)
 
     @property
     def reads_weights(self) -> bool:

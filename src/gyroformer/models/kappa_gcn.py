@@ -105,9 +105,7 @@ class KappaGCN(TangentStack):
             )
             for index in range(options.layers)
         )
-        self.logits = (
-            StereographicLogits(dim, heads, options.classes, curvature=None) if options.classes else None
-        )
+        self.logits = StereographicLogits.of_model(dim, heads, options.classes)
 
     def readout(self, u: Tensor, matrix: Tensor) -> Tensor:
         r"""Return :math:`\hat A` times the product logits."""

@@ -42,11 +42,7 @@ class Points(Network):
             bias=False,
             dropout=self.dropout,
         )
-        self.logits = (
-            StereographicLogits(options.dim, options.heads, options.classes, curvature=None)
-            if options.classes
-            else None
-        )
+        self.logits = StereographicLogits.of_model(options.dim, options.heads, options.classes)
 
     @property
     def reads_weights(self) -> bool:

@@ -40,6 +40,11 @@ class StereographicLogits(FromOptions, nn.Module):
         # the factor 4 of the flat case is taken out of the usual initial scale
         nn.init.normal_(self.normal, std=0.25 * dim**-0.5)
 
+    @classmethod
+    def of_model(cls, dim: int, heads: int, classes: int | None) -> "StereographicLogits | None":
+        """Return the scores of a model whose last space is its own, passed at each call; None without classes."""
+        return cls(dim, heads, classes, curvature=None) if classes else None
+
     def tangent(
         self, u: Float[Tensor, "*B heads d"], k: Float[Tensor, "heads 1"] | None = None
     ) -> Float[Tensor, "*B classes"]:

@@ -34,8 +34,11 @@ def script(first: str = "main.js") -> str:
 
 @functools.cache
 def style() -> str:
-    """Return the style sheet."""
-    return _text("page.css")
+    """Return the style sheet; dark colours are asked for by the system or by the page's own switch."""
+    dark = _text("dark.css")
+    by_system = f'@media (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {{\n{dark}}} }}\n'
+    by_switch = f':root[data-theme="dark"] {{\n{dark}}}\n'
+    return _text("page.css") + by_system + by_switch
 
 
 def _text(name: str) -> str:

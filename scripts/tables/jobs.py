@@ -1,0 +1,117 @@
+"""Tables of runs that `scripts/run_table.py` made, and of measurements on graphs."""
+
+from gyroformer.models import MODELS
+from tables.markdown import markdown, runs, spread
+
+#: what the paper prints for FPS-T and for TokenGT, in percent (its tables 1 and 2)
+PAPER = {
+    "embed": {
+        "web-edu": (99.00, 89.56),
+        "power": (99.18, 99.08),
+        "facebook": (86.06, 84.62),
+        "bio-worm": (97.90, 97.75),
+    },
+    "classify": {
+        "texas": (89.19, 88.65),
+        "cornell": (72.16, 71.62),
+        "wisconsin": (83.60, 83.00),
+        "actor": (39.61, 36.59),
+        "airport": (96.01, 95.90),
+        "citeseer": (70.03, 71.23),
+        "pubmed": (78.52, 78.93),
+        "cora": (82.32, 81.42),
+    },
+}
+
+
+def compared(task: str, file: str, metric: str) -> str:
+    """Return the table of FPS-T and its flat twin on the paper's graphs, with what the paper prints."""
+    found, rows = runs(file), []
+    for graph, paper in PAPER[task].items():
+        sides = [
+            [row for row in found if row["graph"] == graph and row["model"] == m] for m in ("fpst", "tokengt")
+        ]
+        if not any(sides):
+            continue
+        split = (sides[0] or sides[1])[0].get("split") or ""
+        curved = ", ".join(sorted({row["curvatures"].strip("[]") for row in sides[0][:1]}))
+        row = [graph, str(max(len(side) for side in sides))]
+        row += [split.split()[0]] if task == "classify" else [curved]
+        rows.append([*row, *(spread(side, metric) for side in sides), *(f"{value:.2f}" for value in paper)])
+    third = "split" if task == "classify" else "curvatures, first seed"
+    return markdown(["graph", "runs", third, "FPS-T", "TokenGT", "paper: FPS-T", "TokenGT"], rows)
+
+
+def embed() -> str:
+    """Return the table of reconstruction."""
+    return compared("embed", "embed.csv", "map")
+
+
+def sampled() -> str:
+    """Return what sampled negatives cost on Web-Edu."""
+    whole = [row for row in runs("embed.csv") if (row["graph"], row["model"]) == ("web-edu", "fpst")]
+    drawn = runs("embed_sampled.csv")
+    rows = [["all", spread(whole[:1], "map")], ["512, drawn anew in each step", spread(drawn[:1], "map")]]
+    return markdown(["non-neighbours in the loss (Web-Edu, seed 0, equal epochs)", "mAP"], rows)
+
+
+def classify() -> str:
+    """Return the table of node classification."""
+    return compared("classify", "classify.csv", "test_f1")
+
+
+def link() -> str:
+    """Return the table of link prediction."""
+    found, rows = runs("link.csv"), []
+    for graph in dict.fromkeys(row["graph"] for row in found):
+        some = [row for row in found if row["graph"] == graph]
+        metrics = [spread(some, metric) for metric in ("test_auc", "test_ap", "val_auc")]
+        rows.append([graph, some[0]["recipe"], str(len(some)), *metrics])
+    return markdown(["graph", "recipe", "runs", "test AUC", "test AP", "validation AUC"], rows, text=2)
+
+
+def models() -> str:
+    """Return every model by name, with its metrics on Cora and on Web-Edu."""
+    cora, web = runs("models_cora.csv"), runs("models_web_edu.csv")
+    rows = []
+    for name, spec in MODELS.items():
+        sides = [[row for row in found if row["model"] == name] for found in (cora, web)]
+        rows.append([f"`{name}`", spec.about, spread(sides[0], "test_f1"), spread(sides[1], "map")])
+    return markdown(["model", "what it is", "Cora, test F1", "Web-Edu, mAP"], rows, text=2)
+
+
+def curvature_rows(*, seconds: bool) -> str:
+    """Return how curved the graphs are, or what it took to find out."""
+    rows = []
+    for row in runs("curvature.csv"):
+        name = f"{row['graph']}, {row['samples']} nodes drawn" if row["samples"] else row["graph"]
+        error = f" ± {row['standard_error']}" if row["standard_error"] else ""
+        triples = f"{int(row['triples']):,}"
+        if seconds:
+            size = [f"{int(row[key]):,}" for key in ("nodes", "edges")]
+            rows.append([name, *size, triples, row["processor_seconds"], f"{row['curvature']}{error}"])
+        elif not row["samples"]:
+            rows.append([name, row["reading"], row["curvature"], triples, f"{row['negative_percent']} %"])
+    if seconds:
+        return markdown(["graph", "nodes", "edges", "triples", "seconds", "curvature"], rows)
+    return markdown(["graph", "", "curvature", "triples", "negative"], rows, text=2)
+
+
+READER = {
+    "file": "file",
+    "megabytes": "size, MB",
+    "processor_seconds": "processor seconds",
+    "peak_megabytes": "peak memory, MB",
+    "before_megabytes": "before reading, MB",
+}
+
+
+LAPLACIAN = {
+    "graph": "graph",
+    "scope": "scope",
+    "methods": "methods",
+    "nodes": "nodes",
+    "edges": "edges",
+    "processor_seconds": "seconds",
+    "residual": "largest residual",
+}

@@ -1,0 +1,59 @@
+"""Tables of what `gyroformer reproduce` keeps."""
+
+from gyroformer.paper.costs import read_costs
+from gyroformer.paper.rows import Rows, read_rows
+from gyroformer.paper.summary import collected, differences
+from gyroformer.paper.tables import TABLES as PAPER_TABLES
+from tables.markdown import ROOT, markdown
+
+
+def paper_table(name: str) -> str:
+    """Return a table of the paper, its rows so far: ours with the interval over seeds, and the printed one."""
+    rows = []
+    for row in collected(PAPER_TABLES[name].cells(), paper_rows()):
+        half = "" if row["low"] is None else f" ± {row['mean'] - row['low']:.2f}"
+        paper = "–" if row["paper"] is None else f"{row['paper']:.2f} ± {row['paper_std']:.2f}"
+        size = [str(row["seeds"]), str(row["width"]), f"{row['parameters']:,}"]
+        rows.append([row["dataset"], f"`{row['model']}`", f"{row['mean']:.2f}{half}", paper, *size])
+    if not rows:
+        return "No runs yet."
+    return markdown(["data set", "model", "ours", "paper", "seeds", "width", "parameters"], rows, text=2)
+
+
+def paper_rows() -> Rows:
+    """Return the rows of all tables: some runs belong to several."""
+    files = [read_rows(ROOT / "results" / f"{name}.csv") for name in PAPER_TABLES]
+    return {key: row for file in files for key, row in file.items()}
+
+
+def paper_differences(name: str) -> str:
+    """Return how FPS-T differs from the other rows of a table, paired by seed."""
+    rows = []
+    for row in differences(PAPER_TABLES[name].cells(), paper_rows()):
+        half = "" if row["half"] is None else f" ± {row['half']:.2f}"
+        tests = ["–" if p is None else f"{p:.2g}" for p in (row["t"], row.get("holm"), row["wilcoxon"])]
+        rows.append(
+            [row["dataset"], f"`{row['model']}`", f"{row['mean']:+.2f}{half}", str(row["pairs"]), *tests]
+        )
+    if not rows:
+        return "No pairs yet."
+    head = ["data set", "FPS-T minus", "difference", "pairs", "t-test, p", "by Holm", "Wilcoxon, p"]
+    return markdown(head, rows, text=2)
+
+
+def paper_costs() -> str:
+    """Return what a pass of each model costs."""
+    rows = [
+        [
+            row["dataset"],
+            f"`{row['model']}`",
+            row["part"],
+            f"{row['milliseconds']:.1f}",
+            "–" if row["ratio"] is None else f"{row['ratio']:.2f}",
+            "–" if row["megabytes"] is None else f"{row['megabytes']:.0f}",
+        ]
+        for row in read_costs(ROOT / "results" / "costs.csv")
+    ]
+    if not rows:
+        return "Not measured yet."
+    return markdown(["data set", "model", "pass", "ms", "of `tokengt`'s", "MB"], rows, text=3)
