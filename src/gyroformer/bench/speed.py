@@ -222,7 +222,7 @@ def environment() -> dict[str, Any]:
     """Return what the measurements depend on."""
     return {
         "gyroformer": gyroformer.__version__,
-        "commit": _commit(),
+        "commit": commit(),
         "torch": torch.__version__,
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),
@@ -230,7 +230,7 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """Return the commit of the checkout that this package runs from, None if it is installed otherwise."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
     try:

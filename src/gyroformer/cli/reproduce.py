@@ -117,14 +117,16 @@ def _costs(
     datasets: list[str], models: list[str], results: Path, *, threads: int, collect_only: bool, as_json: bool
 ) -> None:
     """Measure the costs, or show those that are kept."""
-    from gyroformer.paper.costs import cost_rows, measure_costs, paper_models, read_costs, write_costs
+    from gyroformer.paper.costs import cost_rows, measure_costs, paper_models, read_costs
+    from gyroformer.paper.rows import write_table
     from gyroformer.paper.tables import NETWORKS, TABLES
 
     TABLES["table1"].cells(datasets, models)  # names that are not there are said
     file = results / "costs.csv"
     if not collect_only:
         found = measure_costs(datasets or NETWORKS, models or paper_models(), threads=threads, tell=_say)
-        write_costs(file, cost_rows(found))
+        measured = cost_rows(found)
+        write_table(file, list(measured[0]), measured)
     rows = read_costs(file)
     if as_json:
         print_json({"table": "costs", "rows": rows})

@@ -6,7 +6,6 @@ Absolute times mean little on a shared machine: ``ratio`` is the time beside Tok
 
 import csv
 import dataclasses as dc
-import io
 import multiprocessing as mp
 import statistics
 from collections.abc import Callable, Sequence
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gyroformer.bench.speed import reset_peak, resident, timed
-from gyroformer.durable import write_durably
 from gyroformer.paper.tables import TABLES, printed
 
 if TYPE_CHECKING:
@@ -143,16 +141,6 @@ def cost_rows(costs: Sequence[Cost]) -> list[dict[str, Any]]:
         twin = twins.get((one.dataset, one.part))
         rows.append({**dc.asdict(one), "ratio": None if not twin else round(one.milliseconds / twin, 3)})
     return rows
-
-
-def write_costs(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write the rows, whole or not at all."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(path, text.getvalue().encode())
 
 
 def read_costs(path: Path) -> list[dict[str, Any]]:

@@ -4,18 +4,19 @@
 twelve networks are; ``pca``: embeddings, flat beside curved.
 """
 
-import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from gyroformer.durable import write_durably
 from gyroformer.errors import MissingPartError
-from gyroformer.paper.rows import Rows
+from gyroformer.jobs.flatten import principal
+from gyroformer.paper.rows import Rows, write_table
 from gyroformer.paper.run import run_folder
 from gyroformer.paper.summary import values_of
 from gyroformer.paper.tables import NETWORKS, TABLES, TWINS, WIDTHS, Cell
@@ -78,7 +79,7 @@ def _training(runs: Path, results: Path) -> "Figure | None":
                     table.append({"dataset": cell.column.dataset, "epoch": row["epoch"], **values})
     if not table:
         return None
-    _write(results / "figure_training.csv", table)
+    write_table(results / "figure_training.csv", list(table[0]), table)
     names = list(dict.fromkeys(row["dataset"] for row in table))
     figure, axes = _axes(2, len(names), height=3.6)
     for column, name in enumerate(names):
@@ -102,7 +103,7 @@ def _widths(rows: Rows, results: Path) -> "Figure | None":
         table += [{"model": model, "width": width, "seed": seed, "map": v} for seed, v in found.items()]
     if len({(row["model"], row["width"]) for row in table}) < len(TWINS) * len(WIDTHS):
         return None
-    _write(results / "figure_widths.csv", table)
+    write_table(results / "figure_widths.csv", list(table[0]), table)
     figure, axes = _axes(1, 1, height=2.8, width=4.2)
     for model, colour in zip(TWINS, (CURVED, FLAT), strict=True):
         values = [
@@ -185,9 +186,7 @@ def _pca(runs: Path) -> "Figure | None":
 
 def _main_directions(x: np.ndarray) -> np.ndarray:
     """Return the rows of a table by their two main directions, signs fixed so that equal tables give equal pictures."""
-    centred = x - x.mean(0)
-    _, _, directions = np.linalg.svd(centred, full_matrices=False)
-    found = centred @ directions[:2].T
+    found = principal(torch.from_numpy(x), 2).numpy()
     return found * np.sign(found[np.abs(found).argmax(0), [0, 1]])
 
 
@@ -215,13 +214,3 @@ def _save(figure: "Figure", path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_durably(path, text.getvalue())
     return path
-
-
-def _write(path: Path, table: Sequence[Mapping[str, Any]]) -> None:
-    text = io.StringIO()
-    columns: Iterable[str] = table[0]
-    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(table)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(path, text.getvalue().encode())

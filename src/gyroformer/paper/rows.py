@@ -5,7 +5,7 @@ import dataclasses as dc
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +121,15 @@ def read_rows(path: Path) -> dict[tuple[str, ...], Row]:
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Write the rows in a fixed order, whole or not at all."""
     ordered = sorted(rows, key=lambda row: (row["dataset"], row["model"], row["settings"], int(row["seed"])))
+    write_table(path, COLUMNS, ordered)
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as CSV, whole or not at all."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(ordered)
+    writer.writerows(rows)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_durably(path, text.getvalue().encode())

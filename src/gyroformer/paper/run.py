@@ -2,12 +2,12 @@
 
 import dataclasses as dc
 import multiprocessing as mp
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
+from gyroformer.bench.speed import commit
 from gyroformer.errors import GyroformerError
 from gyroformer.paper.rows import Row, Rows, key_of, read_rows, row_of, settings_sha256, write_rows
 from gyroformer.paper.tables import Cell
@@ -59,10 +59,10 @@ def run_cells(
     # a variant may be what another is by its own settings: such runs are done once
     jobs = {key_of(job): (cell, job) for cell in cells for job in cell.jobs()}
     left = [(cell, job) for key, (cell, job) in jobs.items() if key not in rows and key not in (known or {})]
-    begun, commit, failed = time.monotonic(), present_commit(), list[str]()
+    begun, made_by, failed = time.monotonic(), commit() or "", list[str]()
     # spawned, not forked: torch's threads do not survive a fork
     with ProcessPoolExecutor(workers, mp_context=mp.get_context("spawn")) as pool:
-        waiting = {pool.submit(_one, cell, job, folder, threads, commit): job for cell, job in left}
+        waiting = {pool.submit(_one, cell, job, folder, threads, made_by): job for cell, job in left}
         try:
             for count, future in enumerate(as_completed(waiting), start=1):
                 job, (row, said) = waiting[future], future.result()
@@ -86,7 +86,7 @@ def run_folder(folder: Path, job: JobSettings) -> Path:
     return folder / name / f"seed-{job.seed}"
 
 
-def _one(cell: Cell, job: JobSettings, folder: Path, threads: int, commit: str) -> tuple[Row | None, str]:
+def _one(cell: Cell, job: JobSettings, folder: Path, threads: int, made_by: str) -> tuple[Row | None, str]:
     """Do one run in this process; return its row, None if it failed, and a line about it."""
     import torch
 
@@ -103,23 +103,6 @@ def _one(cell: Cell, job: JobSettings, folder: Path, threads: int, commit: str) 
         return None, f"{about}: {error}"
     heads, width = run.embeddings["embedding"].shape[1:]
     row = row_of(
-        job, run.results, run.manifest, variant=cell.variant.name, width=heads * width, commit=commit
+        job, run.results, run.manifest, variant=cell.variant.name, width=heads * width, commit=made_by
     )
     return row, f"{about}: {cell.metric} {run.results[cell.metric]:.2f} ({run.results['seconds']:.0f} s)"
-
-
-def present_commit() -> str:
-    """Return the commit of the source tree, with a mark if it was changed; empty for an installed package."""
-    here = Path(__file__).parent
-
-    def git(*words: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(here), *words], capture_output=True, encoding="utf-8", errors="replace"
-        )
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-    try:
-        commit = git("rev-parse", "--short=12", "HEAD")
-        return commit + ("+" if commit and git("status", "--porcelain", "--", str(here.parent)) else "")
-    except OSError:  # no git
-        return ""
