@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gyroformer.cli.classes import print_classes
 from gyroformer.cli.job_flags import RunOptions
 from gyroformer.cli.options import set_threads
 from gyroformer.cli.predict import print_answer
 from gyroformer.cli.terminal import print_json, say, styled, terminal
 from gyroformer.errors import Interrupted, UsageError, did_you_mean
-from gyroformer.settings import JobSettings
+from gyroformer.options import options_of
+from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 RUNS = Path("runs")
 #: the file of a link run that holds the likeliest missing edges
 NEW_EDGES = "new_edges.csv"
+#: the page of a run
+REPORT = "report.html"
 
 
 def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
@@ -48,9 +52,12 @@ def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
         print_json({**results, **edges, "run": str(out)})
         return
     _print(results, TASKS[job.task].shown, out)
+    print_classes(results)
     if found is not None:
         print_answer(found, title="most likely missing edges")
         say(f"written: {out / NEW_EDGES}")
+    for line in next_steps(job, out, several=options.seeds > 1):
+        say(line)
 
 
 def _new_edges(out: Path, job: JobSettings, options: RunOptions) -> "Answer | None":
@@ -150,36 +157,60 @@ def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
     )
     table.add_row("curvatures", _curvatures(results["curvatures"]) + (" (last run)" if runs > 1 else ""))
     early = f", best at {results['best_epoch']}" if results["best_epoch"] != results["epochs"] else ""
+    early += ", converged" if results["stopped"] == "converged" else ""
     table.add_row("training", f"{results['epochs']:,} epochs{early}, {results['seconds']:.1f} s")
+    if results.get("final"):
+        about = results["final"]
+        table.add_row(
+            "final model",
+            f"trained on all {about['nodes']:,} labelled nodes for {about['epochs']:,} epochs; the metrics are "
+            "those of the model before it, it has no test of its own",
+        )
     if results["rate_lowered"]:
         table.add_row("note", "a step was not finite: the learning rates were lowered once")
     if runs > 1:
         table.add_row("runs", f"{runs}; ± is half the 95 % interval of the mean (Student's t)")
     table.add_row("run folder", str(out))
-    if (out / "report.html").exists():
-        table.add_row("report", str(out / "report.html"))
+    if (out / REPORT).exists():
+        table.add_row("report", str(out / REPORT))
     terminal().print(table)
-    for line in next_steps(results["task"], out, several=runs > 1):
-        say(line)
 
 
-def next_steps(task: str, out: Path, *, several: bool = False) -> list[str]:
-    """Return two lines on what to do with a finished job."""
-    if several:
-        return [
-            f"next: gyroformer report {out} --out {out / 'report.html'}",
-            "      compares the runs on one page",
-        ]
-    folder = shlex.quote(str(out))
+def next_steps(job: JobSettings, out: Path, *, several: bool = False) -> list[str]:
+    """Return two lines on what to do with a finished job: ask it or look at it, and hold it against another model."""
+    folder, page = shlex.quote(str(out)), shlex.quote(str(out / REPORT))
     asked = {
         "nearest": "--nearest 10 --node ID",
         "labels": "--labels --out labels.csv",
         "new_edges": "--for ID",
     }
-    return [
-        f"next: gyroformer predict {folder} {asked[TASKS[task].answer]}",
-        f"      open {out / 'report.html'} in a browser",
+    use = f"predict {folder} {asked[TASKS[job.task].answer]}"
+    if several:
+        use = f"report {folder} --out {page}"
+    rival = "tokengt" if job.model.name == "fpst" else "fpst"
+    words = [
+        "compare",
+        job.task,
+        job.graph.source,
+        *_graph_words(job),
+        "--models",
+        f"{job.model.name},{rival}",
     ]
+    return [f"next: gyroformer {use}", f"      gyroformer {shlex.join(words)} --seeds 5"]
+
+
+def _graph_words(job: JobSettings) -> list[str]:
+    """Return what is typed for the options of the graph that are not the usual ones."""
+    words: list[str] = []
+    for one in options_of(GraphOptions):
+        value, flag = getattr(job.graph, one.name), f"--{one.flag or one.name}"
+        if one.name == "source" or value == one.default:
+            continue
+        if isinstance(value, bool):
+            words.append(flag if value else flag.replace("--", "--no-", 1))
+        else:
+            words += [flag, str(value)]
+    return words
 
 
 def _split_line(split: dict[str, Any], runs: int) -> str:

@@ -1,12 +1,17 @@
-"""A progress line on stderr for work that turns out to take more than two seconds."""
+"""What goes on, on stderr, for work that turns out to take more than two seconds.
+
+On a terminal it is one line that changes, elsewhere a line from time to time.
+"""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gyroformer.cli.terminal import styled, terminal
+from gyroformer.cli.terminal import say, styled, terminal
 
 PATIENCE = 2.0
+#: seconds between lines where there is no terminal
+EVERY = 10.0
 
 
 class Progress:
@@ -14,6 +19,7 @@ class Progress:
 
     def __init__(self) -> None:
         self._start = time.monotonic()
+        self._said = self._start - EVERY  # the first line comes as soon as it may
         self._status: object = None
 
     def show(self, text: str) -> None:
@@ -23,8 +29,13 @@ class Progress:
         if isinstance(self._status, Status):
             self._status.update(styled(text, "status.text"))
         elif time.monotonic() - self._start > PATIENCE:
-            self._status = Status(styled(text, "status.text"), console=terminal(stderr=True))
-            self._status.start()
+            console = terminal(stderr=True)
+            if console.is_terminal:
+                self._status = Status(styled(text, "status.text"), console=console)
+                self._status.start()
+            elif time.monotonic() - self._said >= EVERY:
+                self._said = time.monotonic()
+                say(text, err=True)
 
     def stop(self) -> None:
         """Take the line away."""

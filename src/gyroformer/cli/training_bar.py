@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from gyroformer.cli.progress import PATIENCE
+from gyroformer.cli.progress import EVERY, PATIENCE
 from gyroformer.cli.terminal import terminal, visible
 
 if TYPE_CHECKING:
     from gyroformer.train.outcome import Progress
 
-#: seconds between lines where there is no terminal
-EVERY = 10.0
 #: curvatures shown one by one; of more, the range
 LISTED = 4
 
@@ -64,7 +62,9 @@ class TrainingBar:
             self._bar = Bar(*columns, console=terminal(file=self._file), transient=True, auto_refresh=False)
             self._row = self._bar.add_task("", total=progress.epochs)
             self._bar.start()
-        self._bar.update(self._row, completed=progress.epoch, description=summary(progress))
+        self._bar.update(
+            self._row, completed=progress.epoch, total=progress.epochs, description=summary(progress)
+        )
         if time.monotonic() - self._said >= 0.1 or progress.epoch == progress.epochs:
             self._said = time.monotonic()
             self._bar.refresh()
@@ -97,7 +97,7 @@ def summary(progress: "Progress") -> str:
     parts += [f"{name} {value:.4g}" for name, value in progress.metrics.items()]
     if progress.curvatures:
         parts.append(f"k {short_curvatures(progress.curvatures)}")
-    parts.append(f"{duration(progress.seconds_left)} left")
+    parts.append(f"{'at most ' if progress.at_most else ''}{duration(progress.seconds_left)} left")
     return "  ".join(parts)
 
 

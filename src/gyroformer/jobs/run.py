@@ -20,6 +20,7 @@ from gyroformer.runs.graph import GRAPH, changed_parts, graph_checksums, read_gr
 from gyroformer.runs.read import load_graph
 from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
+from gyroformer.tasks.classify import NodeClassification, WholeClassification
 from gyroformer.train.loop import Listener, fit
 from gyroformer.train.outcome import Outcome
 
@@ -79,7 +80,9 @@ def run_job(
         graph = load_graph(job.graph) if data is None else data
         alone = _planned(job, graph, ignore_memory, given, look)
         outcome = fit(alone.model, alone.task, job.training, listen=listen)
-        return Finished(_results(alone, outcome), alone, outcome)
+        results = _results(alone, outcome)
+        alone, more = with_final(alone, outcome, listen)
+        return Finished({**results, **more}, alone, outcome)
     folder, settings = Path(out), as_plain(job)
     begun = check_folder(folder, plain_job(settings), resume=resume) is not None
     plan: Plan | None = None
@@ -95,7 +98,10 @@ def run_job(
             keep_graph(run.path, plan, by_name=data is None, more=keep, split=given.get("split"))
         try:
             outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen)
-            results = finish_run(run, plan, outcome)
+            results = _results(plan, outcome)
+            plan, more = _final_in(run, plan, outcome, listen)
+            results |= more
+            write_run(run, plan, outcome, results)
         except GyroformerError as error:
             if not isinstance(error, Interrupted):
                 run.fail(error)
@@ -105,12 +111,50 @@ def run_job(
         return Finished(results, plan, outcome)
 
 
-def finish_run(run: RunFolder, plan: Plan, outcome: Outcome) -> dict[str, Any]:
-    """Write the results of a trained plan to its folder, and return them."""
-    results = _results(plan, outcome)
+def finish_run(run: RunFolder, plan: Plan, outcome: Outcome, *, tested: bool = True) -> dict[str, Any]:
+    """Write the results of a trained plan to its folder, and return them.
+
+    Args:
+        run: the folder.
+        plan: the trained plan.
+        outcome: the course of training.
+        tested: whether what is held out for the test is looked at: not before a run is finished.
+    """
+    results = _results(plan, outcome, tested=tested)
+    write_run(run, plan, outcome, results)
+    return results
+
+
+def write_run(run: RunFolder, plan: Plan, outcome: Outcome, results: Mapping[str, Any]) -> None:
+    """Write a trained plan and its results to its folder."""
     arrays = embedding_arrays(plan.model, plan.data)
     run.finish(plan.model, results, arrays, plan.data.ids, seconds=outcome.seconds, compiled=outcome.compiled)
-    return results
+
+
+def with_final(plan: Plan, outcome: Outcome, listen: Listener | None) -> tuple[Plan, dict[str, Any]]:
+    """Return the plan with a model trained on all labelled nodes, if its job asks for one, and what to say of it.
+
+    The model starts from the same seed and takes the same course as the one that was tested, up to its best epoch.
+    """
+    if not getattr(plan.job.objective, "final", False):
+        return plan, {}
+    assert isinstance(plan.task, NodeClassification)
+    whole = WholeClassification(plan.task, balanced=plan.job.objective.balanced)
+    _log.info("training on all %d labelled nodes for %d epochs", whole.nodes, outcome.best_epoch)
+    last = plan_model(plan.job, plan.graph, whole)
+    fit(last.model, whole, plan.job.training.but(patience=None), listen=listen, until=outcome.best_epoch)
+    about = {"nodes": whole.nodes, "epochs": outcome.best_epoch}
+    return dc.replace(plan, model=last.model), {"final": about, "curvatures": last.model.curvatures.tolist()}
+
+
+def _final_in(
+    run: RunFolder, plan: Plan, outcome: Outcome, listen: Listener | None
+) -> tuple[Plan, dict[str, Any]]:
+    """The same in a run folder, where a stop leaves what was trained before: it goes on from there."""
+    try:
+        return with_final(plan, outcome, listen)
+    except KeyboardInterrupt:
+        raise Interrupted(run.path, outcome.epochs) from None
 
 
 def train_only(job: JobSettings, graph: "Data", *, listen: Listener | None = None) -> Outcome:
@@ -186,11 +230,11 @@ def _planned(
     return plan_model(job, graph, task)
 
 
-def _results(plan: Plan, outcome: Outcome) -> dict[str, Any]:
+def _results(plan: Plan, outcome: Outcome, *, tested: bool = True) -> dict[str, Any]:
     """Return the results that every task gives, and its own."""
     job, model = plan.job, plan.model
     with torch.no_grad():
-        own = plan.task.results(model, outcome.metrics)
+        own = (plan.task.results if tested else plan.task.results_so_far)(model, outcome.metrics)
     return {
         **own,
         "task": job.task,

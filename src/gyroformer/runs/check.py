@@ -27,6 +27,8 @@ RESULTS: dict[str, Any] = {
     "curvatures": Sequence[Sequence[float]],
     "label_names": Sequence[str] | None,
     "split": dict | None,
+    "test_confusion": Sequence[Sequence[int]] | None,
+    "final": dict | None,
     **{metric: float | None for task in TASKS.values() for metric in task.shown},
 }
 SPLIT: dict[str, Any] = {

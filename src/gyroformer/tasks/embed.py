@@ -13,6 +13,7 @@ The term of an edge with a weight counts so many times: :math:`\sum w_{uv} d(u,v
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from gyroformer.data.registry import DATASETS
 from gyroformer.errors import DataError, UsageError
 from gyroformer.options import Options, option
 from gyroformer.tasks.task import Task
@@ -30,6 +31,8 @@ ALL_PAIRS_NODES = 30_000
 SAMPLED_NEGATIVES = 1024
 #: nodes up to which mAP is exact by default, and the number of nodes it is taken over beyond that
 EXACT_MAP_NODES, SAMPLED_MAP_NODES = 20_000, 2_000
+#: fraction by which the loss of a graph of the user's own must fall over 50 epochs: chosen on three graphs, docs/log.md
+CONVERGED = 1e-2
 
 
 class EmbedObjective(Options):
@@ -75,6 +78,7 @@ class Reconstruction(Task):
     Example: gyroformer embed web-edu --dim 16 --heads 2 --out runs/web-edu
     """
     Objective = EmbedObjective
+    run_flags = ("thorough",)
     uses_weights = True
     shown = ("map",)
     judged_by = "map"
@@ -166,6 +170,12 @@ class Reconstruction(Task):
     def uses_features(cls, objective: EmbedObjective) -> bool:
         """Return whether the objective asks for features; by default each node has a vector of its own."""
         return objective.use_features
+
+    @classmethod
+    def usual(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """A graph of the user's own is trained until it has converged, unless the epochs are given."""
+        training, source = values.get("training", {}), values.get("graph", {}).get("source", "")
+        return {} if source in DATASETS or "epochs" in training else {"training": {"converged": CONVERGED}}
 
     @classmethod
     def implied(cls, values: Mapping[str, Any]) -> dict[str, Any]:
