@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from gyroformer.cli.classes import print_classes
 from gyroformer.cli.job_flags import RunOptions
 from gyroformer.cli.options import set_threads
 from gyroformer.cli.predict import print_answer
+from gyroformer.cli.progress import progress
 from gyroformer.cli.terminal import print_json, say, styled, terminal
 from gyroformer.errors import Interrupted, UsageError, did_you_mean
 from gyroformer.options import options_of
@@ -36,6 +38,9 @@ def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
         job: what is to be done.
         options: how.
     """
+    with progress() as shown:
+        shown.show("loading torch …")
+        import_module("gyroformer.jobs.run")
     from gyroformer.jobs.plan import usable_device
 
     set_threads(options.threads)
@@ -46,7 +51,9 @@ def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
     except Interrupted as stop:
         # with several seeds the folder that is resumed is the one above the run's
         raise Interrupted(out, stop.epoch) from None
-    found = _new_edges(out, job, options) if "new_edges" in TASKS[job.task].run_flags else None
+    with progress() as shown:
+        shown.show("looking for missing edges …")
+        found = _new_edges(out, job, options) if "new_edges" in TASKS[job.task].run_flags else None
     if options.json:
         edges = {} if found is None else {"new_edges": found.records()}
         print_json({**results, **edges, "run": str(out)})
@@ -87,6 +94,7 @@ def _one(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
             listen=listen,
             ignore_memory=options.ignore_memory,
             look=_looker(options),
+            stage=listen.stage,
         )
     return done.results
 
@@ -105,22 +113,28 @@ def _looker(options: RunOptions) -> "Callable[[Data], None]":
 
 def _many(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
     """Run all seeds; the result has the keys of one run, with means as values."""
+    from gyroformer.cli.training_bar import training_bar
     from gyroformer.jobs.seeds import run_seeds
 
     key = TASKS[job.task].shown[0]
 
     def tell(seed: int, results: dict[str, Any]) -> None:
         say(f"seed {seed}: {metric_title(key)} {results[key]:.2f} ({results['seconds']:.0f} s)", err=True)
+        bar.about = f"run {seed - job.seed + 2} of {options.seeds}: "
 
-    found = run_seeds(
-        job,
-        options.seeds,
-        out=out,
-        resume=options.resume,
-        tell=tell,
-        ignore_memory=options.ignore_memory,
-        look=_looker(options),
-    )
+    with training_bar() as bar:
+        bar.about = f"run 1 of {options.seeds}: "
+        found = run_seeds(
+            job,
+            options.seeds,
+            out=out,
+            resume=options.resume,
+            tell=tell,
+            listen=bar,
+            stage=bar.stage,
+            ignore_memory=options.ignore_memory,
+            look=_looker(options),
+        )
     last = found["runs"][-1]
     return {**last, **found["mean"], **found}
 

@@ -31,7 +31,9 @@ class RunOptions(Options):
     """How a command that trains is run."""
 
     recipe: str | None = option(
-        "named settings to start from: default, paper, or a data set's; none for the usual ones", default=None
+        "a recipe: named settings to start from (default, plain for graphs without features, paper, a data set's own, "
+        "or a file); none for the usual one, which suits the graph",
+        default=None,
     )
     out: str | None = option("folder for the run; none for a new one in runs/", default=None)
     resume: bool = option("continue what is in --out, or start it", default=False)

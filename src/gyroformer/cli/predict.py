@@ -16,6 +16,7 @@ from gyroformer.cli.options import (
     set_threads,
 )
 from gyroformer.cli.pair_option import as_pairs
+from gyroformer.cli.progress import progress
 from gyroformer.cli.terminal import print_json, print_table, say, terminal
 from gyroformer.durable import check_target
 from gyroformer.errors import UsageError
@@ -110,19 +111,22 @@ def predict(
         if file is not None:
             check_target(file, flag)
     set_threads(threads)
-    restored = restore(
-        usable_run(run), graph, features=features, reading=reading_options(header, source, target, weight)
-    )
-    asked = _answers(
-        restored,
-        node,
-        labels=labels,
-        nearest=nearest,
-        distance=distance,
-        pairs=pairs,
-        new_edges=new_edges or (FEW_EDGES if for_node is not None else None),
-        for_node=for_node,
-    )
+    with progress() as shown:
+        shown.show("reading the run and preparing its model …")
+        restored = restore(
+            usable_run(run), graph, features=features, reading=reading_options(header, source, target, weight)
+        )
+        shown.show("looking for the answer …")
+        asked = _answers(
+            restored,
+            node,
+            labels=labels,
+            nearest=nearest,
+            distance=distance,
+            pairs=pairs,
+            new_edges=new_edges or (FEW_EDGES if for_node is not None else None),
+            for_node=for_node,
+        )
     usual = not asked and embeddings is None
     if usual:
         asked = [_usual(restored, node)]

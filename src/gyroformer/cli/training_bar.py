@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gyroformer.cli.progress import EVERY, PATIENCE
+from gyroformer.cli.progress import Progress as Waiting
 from gyroformer.cli.terminal import terminal, visible
 
 if TYPE_CHECKING:
@@ -32,9 +33,24 @@ class TrainingBar:
         self._said = self._begun - EVERY  # the first line comes as soon as it may
         self._bar: Any = None
         self._row: Any = None
+        self._waiting = Waiting(self._on_bar)
+        #: put before each line, e.g. which of several runs it is
+        self.about = ""
+
+    def stage(self, text: str) -> None:
+        """Say what is being done between the epochs: it is shown if it takes long."""
+        self._waiting.show(f"{self.about}{text} …")
+
+    def _on_bar(self, text: str, seconds: float) -> bool:
+        """Show a stage on the bar, if there is one."""
+        if self._bar is not None:
+            self._bar.update(self._row, description=visible(f"{text} {seconds:.0f} s"))
+            self._bar.refresh()
+        return self._bar is not None
 
     def __call__(self, progress: "Progress") -> None:
         """Show where training is."""
+        self._waiting.rest()
         now = time.monotonic()
         if now - self._begun < PATIENCE:
             return
@@ -42,7 +58,7 @@ class TrainingBar:
             self._draw(progress)
         elif now - self._said >= EVERY:
             self._said = now
-            print(visible(line(progress)), file=self._file, flush=True)
+            print(visible(f"{self.about}{line(progress)}"), file=self._file, flush=True)
 
     def _draw(self, progress: "Progress") -> None:
         from rich.progress import BarColumn, TextColumn
@@ -51,7 +67,7 @@ class TrainingBar:
 
         if self._bar is None:
             columns = (
-                TextColumn("epoch {task.completed}/{task.total}", markup=False),
+                TextColumn("{task.fields[about]}epoch {task.completed}/{task.total}", markup=False),
                 BarColumn(20),
                 # one line, however narrow the terminal
                 TextColumn(
@@ -60,10 +76,14 @@ class TrainingBar:
             )
             # no thread that draws between epochs: it would cost the training
             self._bar = Bar(*columns, console=terminal(file=self._file), transient=True, auto_refresh=False)
-            self._row = self._bar.add_task("", total=progress.epochs)
+            self._row = self._bar.add_task("", total=progress.epochs, about=self.about)
             self._bar.start()
         self._bar.update(
-            self._row, completed=progress.epoch, total=progress.epochs, description=summary(progress)
+            self._row,
+            completed=progress.epoch,
+            total=progress.epochs,
+            description=summary(progress),
+            about=self.about,
         )
         if time.monotonic() - self._said >= 0.1 or progress.epoch == progress.epochs:
             self._said = time.monotonic()
@@ -71,6 +91,7 @@ class TrainingBar:
 
     def stop(self) -> None:
         """Take the bar away."""
+        self._waiting.stop()
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

@@ -21,7 +21,7 @@ from gyroformer.runs.read import load_graph
 from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.classify import NodeClassification, WholeClassification
-from gyroformer.train.loop import Listener, fit
+from gyroformer.train.loop import Listener, Stage, fit
 from gyroformer.train.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from gyroformer.models.base import GraphModel
 
 _log = logging.getLogger(__name__)
+
+PREPARING = "preparing features, eigenvectors and the model"
 
 
 @dc.dataclass(frozen=True)
@@ -58,6 +60,7 @@ def run_job(
     report: bool = True,
     keep: Mapping[str, np.ndarray] | None = None,
     look: "Callable[[Data], None] | None" = None,
+    stage: Stage = lambda text: None,
     **given: Any,
 ) -> Finished:
     """Do a job.
@@ -74,12 +77,15 @@ def run_job(
         report: whether to write ``report.html`` into ``out``; of many runs a page that compares them says more.
         keep: arrays to keep with the graph, for whoever reads the run again.
         look: called with the graph before the folder is touched; raises if it is not what it should be.
+        stage: hears what is being done beside the epochs: reading, preparing, evaluating, writing.
         given: what the task takes from Python beside the graph, for instance a split.
     """
+    stage("reading the graph")
     if out is None:
         graph = load_graph(job.graph) if data is None else data
+        stage(PREPARING)
         alone = _planned(job, graph, ignore_memory, given, look)
-        outcome = fit(alone.model, alone.task, job.training, listen=listen)
+        outcome = fit(alone.model, alone.task, job.training, listen=listen, stage=stage)
         results = _results(alone, outcome)
         alone, more = with_final(alone, outcome, listen)
         return Finished({**results, **more}, alone, outcome)
@@ -88,6 +94,7 @@ def run_job(
     plan: Plan | None = None
     if not (begun and is_done(folder, plain_job(settings))):
         graph = _graph_of(job, data, folder if begun else None)
+        stage(PREPARING)
         plan = _planned(job, graph, ignore_memory, given, look)
     with RunFolder(folder) as run:
         run.begin(settings, resume=resume)
@@ -97,7 +104,8 @@ def run_job(
         if not (run.path / GRAPH).exists():  # a run that was killed may have been begun without it
             keep_graph(run.path, plan, by_name=data is None, more=keep, split=given.get("split"))
         try:
-            outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen)
+            outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen, stage=stage)
+            stage("judging and writing the run")
             results = _results(plan, outcome)
             plan, more = _final_in(run, plan, outcome, listen)
             results |= more
@@ -107,6 +115,7 @@ def run_job(
                 run.fail(error)
             raise
         if report:
+            stage("writing the page of the run")
             _write_report(run.path)
         return Finished(results, plan, outcome)
 

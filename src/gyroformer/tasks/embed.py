@@ -31,7 +31,7 @@ ALL_PAIRS_NODES = 30_000
 SAMPLED_NEGATIVES = 1024
 #: nodes up to which mAP is exact by default, and the number of nodes it is taken over beyond that
 EXACT_MAP_NODES, SAMPLED_MAP_NODES = 20_000, 2_000
-#: fraction by which the loss of a graph of the user's own must fall over 50 epochs: chosen on three graphs, docs/log.md
+#: fraction by which the loss of a graph of the user's own must fall over 50 epochs: chosen on two graphs, docs/log.md
 CONVERGED = 1e-2
 
 
@@ -73,7 +73,9 @@ class Reconstruction(Task):
     title = "embedding"
     help = """Embed a graph: train a model to reconstruct it, write the embeddings, print the mAP.
 
-    mAP is the mean average precision, in percent, with which the nearest nodes are the neighbours.
+    mAP is the mean average precision, in percent: how well the nodes nearest to a node are its neighbours. A curvature
+    says how a space is bent: below 0 hyperbolic, for trees and hubs; 0 flat; above 0 a sphere. A graph of your own is
+    trained until its loss has converged; --thorough takes the full length.
 
     Example: gyroformer embed web-edu --dim 16 --heads 2 --out runs/web-edu
     """

@@ -36,6 +36,8 @@ _log = logging.getLogger(__name__)
 GOOD_EVERY = 10
 
 Listener = Callable[[Progress], None]
+#: hears what is being done, for work that may take long
+Stage = Callable[[str], None]
 
 
 def fit(
@@ -46,6 +48,7 @@ def fit(
     run: RunFolder | None = None,
     listen: Listener | None = None,
     until: int | None = None,
+    stage: Stage = lambda text: None,
 ) -> Outcome:
     """Train ``model`` for ``task``; at the end it holds the best state, in evaluation mode.
 
@@ -59,6 +62,7 @@ def fit(
         run: where to keep rows and checkpoints; None keeps nothing.
         listen: called after each epoch.
         until: the last epoch, if it is not the settings': learning rates take the settings' course up to there.
+        stage: hears what is done between the steps.
 
     Raises:
         DivergedError: the loss, a gradient or a metric left the finite numbers for the second time.
@@ -72,7 +76,7 @@ def fit(
     learner = Learner(model, task, settings)
     if run is not None:
         run.task_module = task.module
-    training = _Training(learner, run, listen, until)
+    training = _Training(learner, run, listen, until, stage)
     with (
         stop_requests() as stop,
         compiled(model, settings.compile),
@@ -85,9 +89,14 @@ class _Training:
     """A run in progress: what changes from epoch to epoch beside the learner."""
 
     def __init__(
-        self, learner: Learner, run: RunFolder | None, listen: Listener | None, until: int | None = None
+        self,
+        learner: Learner,
+        run: RunFolder | None,
+        listen: Listener | None,
+        until: int | None,
+        stage: Stage,
     ) -> None:
-        self._until = until
+        self._until, self._stage = until, stage
         self.learner, self.settings, self.run, self.listen = learner, learner.settings, run, listen
         self.rows = run.metrics if run else MetricsFile(None)
         found = run.load_checkpoint() if run else None
@@ -164,6 +173,7 @@ class _Training:
             row["curvatures"] = curvatures
         evaluated = epoch % self.settings.eval_every == 0 or epoch == self.last
         if evaluated:
+            self._stage("evaluating")
             with self._pace.evaluation():
                 row["metrics"] = self._evaluate()
         if evaluated or epoch % GOOD_EVERY == 0:
