@@ -75,7 +75,7 @@ def test_commands_run(page, line, tmp_path):
     _, _, command, *args = shlex.split(line)
     if NETWORK.intersection(args):
         pytest.skip("needs the network")
-    graph = args[1:2] if command == "tune" else args[:1] if command in NAMED_DATA else []
+    graph = args[1:2] if command in ("tune", "compare") else args[:1] if command in NAMED_DATA else []
     needs_data = any(not Path(name).suffix for name in graph)
     if needs_data and not os.environ.get("GYROFORMER_DATA"):
         pytest.skip("the real data sets are not here: set GYROFORMER_DATA to their folder")

@@ -1,9 +1,9 @@
 """Tables of what `gyroformer reproduce` keeps."""
 
 from gyroformer.paper.costs import read_costs
-from gyroformer.paper.rows import Rows, read_rows
 from gyroformer.paper.summary import collected, differences
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
+from gyroformer.runs.rows import Rows, read_rows
 from tables.markdown import ROOT, markdown
 
 

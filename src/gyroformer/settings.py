@@ -171,4 +171,6 @@ def make_job(
     # what a recipe says for one model only
     own = base.pop("models", {}).get(model, {})
     base = merged({**base, "task": task, "recipe": name}, {"model": {"options": own}} if own else {})
+    if recipe is None:
+        base = merged(base, TASKS[task].usual(values))
     return job_from_plain(merged(base, given))

@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 from unpacked import page_block
 
 from gyroformer.cli.app import app
+from gyroformer.cli.report import size_text
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,15 @@ def test_more_columns_come_from_a_table(seeds, tmp_path):
     wrong = call(seeds / "seed-0", "--node-data", table, "--out", target)
     assert wrong.exit_code == 3
     assert "no id in it is a node of the run" in wrong.stderr
+
+
+def test_a_small_file_is_not_called_empty(seeds, tmp_path):
+    done = call(seeds / "seed-0", "--format", "tsv", "--out", tmp_path / "r.tsv")
+    sizes = {line.split(" (")[0]: line.split(" (")[1] for line in done.stdout.splitlines()}
+    assert set(sizes) == {str(path) for path in tmp_path.iterdir()}
+    for path in tmp_path.iterdir():
+        assert sizes[str(path)] == f"{max(1, round(path.stat().st_size / 1000))} kB)"
+    assert [size_text(n) for n in (0, 1500, 999_499, 1_000_000)] == ["1 kB", "2 kB", "999 kB", "1.0 MB"]
 
 
 def test_other_formats_are_files_of_their_own(seeds, tmp_path, monkeypatch):

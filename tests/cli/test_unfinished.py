@@ -52,8 +52,22 @@ def test_an_interrupted_run_can_be_asked_and_shown(files, tmp_path, stop_at, tas
     assert asked.exit_code == 0, asked.stderr
     assert "is not finished: this is its state after epoch 7 of 12" in asked.stderr
     assert len(json.loads(asked.stdout)["nearest"]) == 2
+    # the test is not looked at before a run is finished
+    so_far = json.loads((tmp_path / "run" / "so-far" / RESULTS).read_text())
+    assert not [key for key in so_far if key.startswith("test_")]
+    assert ("by validation alone" in asked.stderr) == (task != "embed")
+    assert {"embed": "map", "classify": "val_f1", "link": "val_auc"}[task] in so_far
     shown = run("report", tmp_path / "run", "--out", tmp_path / "page.html")
-    assert (shown.exit_code, (tmp_path / "page.html").exists()) == (0, True)
+    assert shown.exit_code == 0, shown.stderr
+    page = (tmp_path / "page.html").read_text()
+    held_out = {
+        "embed": "",
+        "classify": "On the validation nodes",
+        "link": "ROC curve of the validation pairs",
+    }
+    assert held_out[task] in page
+    assert "the test nodes:" not in page
+    assert "ROC curve of the test" not in page
     # asking changes nothing for the run itself
     stop_at(0)
     again = run(task, files[0], *OPTIONS, *more, "--out", tmp_path / "run", "--resume", "--json")

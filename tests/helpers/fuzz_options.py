@@ -49,6 +49,7 @@ DIVERGED = 4
 #: commands that do work of minutes: only what they refuse is tried, with a folder that cannot be
 HEAVY = {
     "tune": ["embed", "no-such-graph.csv"],
+    "compare": ["embed", "no-such-graph.csv", "--models", "gcn,mlp"],
     "demo": ["--out", "/dev/null/x"],
     "bench": ["no-such-case"],
     "reproduce": ["table1", "--collect-only"],

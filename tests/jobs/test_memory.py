@@ -27,5 +27,22 @@ def test_a_job_that_does_not_fit_is_refused_with_the_number():
     assert check_memory(*plan(), available=1e12)["total"] < 1e12
 
 
+def test_the_advice_names_only_what_is_not_set_already():
+    def advice(**options):
+        job, task = plan(identifiers=0, **options)
+        task.data.num_nodes = 10**7  # so that the layers are the largest part
+        with pytest.raises(UsageError) as refused:
+            check_memory(job, task, available=1e8)
+        return str(refused.value).partition(": try ")[2]
+
+    whole = advice(edge_tokens="undirected", layers=3, dim=64)
+    assert whole == (
+        "--edge-tokens none, or a --dim below 64, or fewer --layers than 3, or --ignore-memory to start all the same"
+    )
+    assert "--edge-tokens" not in advice(edge_tokens="none", layers=3)
+    least = advice(edge_tokens="none", layers=1, dim=2, heads=1)
+    assert least == "a machine with more memory, or --ignore-memory to start all the same"
+
+
 def test_the_machine_has_memory():
     assert 1e8 < available_memory() < 1e14

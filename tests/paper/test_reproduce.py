@@ -10,15 +10,16 @@ from typer.testing import CliRunner
 
 from gyroformer.cli.app import app
 from gyroformer.errors import CorruptFileError
+from gyroformer.jobs.pool import run_folder
 from gyroformer.models import MODELS
 from gyroformer.options import option
 from gyroformer.options.training import TrainOptions
-from gyroformer.paper import rows as rows_module
 from gyroformer.paper import summary, tables
-from gyroformer.paper.rows import key_of, read_rows, settings_sha256, write_rows
-from gyroformer.paper.run import run_cells, run_folder
+from gyroformer.paper.run import run_cells
 from gyroformer.paper.summary import collected, differences
 from gyroformer.paper.tables import TABLES, Column, Table, Variant, best_published, printed
+from gyroformer.runs import rows as rows_module
+from gyroformer.runs.rows import key_of, read_rows, settings_sha256, write_rows
 
 
 @pytest.fixture

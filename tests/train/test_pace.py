@@ -1,6 +1,5 @@
 import pytest
 
-from gyroformer.options.training import TrainOptions
 from gyroformer.train import pace
 
 
@@ -8,12 +7,11 @@ def test_time_left_counts_the_evaluations_that_are_due(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(pace.time, "monotonic", lambda: now[0])
     found = pace.Pace(0)
-    settings = TrainOptions(epochs=100, eval_every=10)
     for epoch in range(1, 11):
         now[0] += 1.0
         if epoch == 10:
             with found.evaluation():
                 now[0] += 20.0
-    assert found.left(10, settings) == pytest.approx(90 * 1.0 + 9 * 20.0)
-    assert found.left(100, settings) == 0
-    assert found.left(10, TrainOptions(epochs=15, eval_every=10)) == pytest.approx(5 + 20)
+    assert found.left(10, 100, 10) == pytest.approx(90 * 1.0 + 9 * 20.0)
+    assert found.left(100, 100, 10) == 0
+    assert found.left(10, 15, 10) == pytest.approx(5 + 20)

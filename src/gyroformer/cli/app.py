@@ -17,6 +17,7 @@ from typer.core import TyperCommand
 
 import gyroformer
 from gyroformer.cli.bench import bench
+from gyroformer.cli.compare import compare_command
 from gyroformer.cli.curvature import curvature
 from gyroformer.cli.datasets import datasets
 from gyroformer.cli.demo import demo
@@ -73,9 +74,11 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 #: every task is a command
 JOBS = dict(job_command(task, run_command, guarded) for task in TASKS)
+COMPARE = compare_command(guarded)
 COMMANDS: tuple[Callable[..., None], ...] = (
     demo,
     *JOBS,
+    COMPARE[0],
     predict,
     report,
     tune,
@@ -86,7 +89,11 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     doctor,
 )
 #: commands that read their words in a way of their own
-CLASSES: dict[Callable[..., None], type[TyperCommand]] = {predict: PairCommand, **JOBS}
+CLASSES: dict[Callable[..., None], type[TyperCommand]] = {
+    predict: PairCommand,
+    **JOBS,
+    COMPARE[0]: COMPARE[1],
+}
 
 for _command in COMMANDS:
     app.command(cls=CLASSES.get(_command))(guarded(_command))

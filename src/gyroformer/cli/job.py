@@ -2,15 +2,19 @@
 
 import shlex
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gyroformer.cli.classes import print_classes
 from gyroformer.cli.job_flags import RunOptions
 from gyroformer.cli.options import set_threads
 from gyroformer.cli.predict import print_answer
+from gyroformer.cli.progress import progress
 from gyroformer.cli.terminal import print_json, say, styled, terminal
 from gyroformer.errors import Interrupted, UsageError, did_you_mean
-from gyroformer.settings import JobSettings
+from gyroformer.options import options_of
+from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
 
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
 RUNS = Path("runs")
 #: the file of a link run that holds the likeliest missing edges
 NEW_EDGES = "new_edges.csv"
+#: the page of a run
+REPORT = "report.html"
 
 
 def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
@@ -32,6 +38,9 @@ def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
         job: what is to be done.
         options: how.
     """
+    with progress() as shown:
+        shown.show("loading torch …")
+        import_module("gyroformer.jobs.run")
     from gyroformer.jobs.plan import usable_device
 
     set_threads(options.threads)
@@ -42,15 +51,20 @@ def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
     except Interrupted as stop:
         # with several seeds the folder that is resumed is the one above the run's
         raise Interrupted(out, stop.epoch) from None
-    found = _new_edges(out, job, options) if "new_edges" in TASKS[job.task].run_flags else None
+    with progress() as shown:
+        shown.show("looking for missing edges …")
+        found = _new_edges(out, job, options) if "new_edges" in TASKS[job.task].run_flags else None
     if options.json:
         edges = {} if found is None else {"new_edges": found.records()}
         print_json({**results, **edges, "run": str(out)})
         return
     _print(results, TASKS[job.task].shown_for(job.objective), out)
+    print_classes(results)
     if found is not None:
         print_answer(found, title="most likely missing edges")
         say(f"written: {out / NEW_EDGES}")
+    for line in next_steps(job, out, several=options.seeds > 1):
+        say(line)
 
 
 def _new_edges(out: Path, job: JobSettings, options: RunOptions) -> "Answer | None":
@@ -80,6 +94,7 @@ def _one(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
             listen=listen,
             ignore_memory=options.ignore_memory,
             look=_looker(options),
+            stage=listen.stage,
         )
     return done.results
 
@@ -98,22 +113,28 @@ def _looker(options: RunOptions) -> "Callable[[Data], None]":
 
 def _many(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
     """Run all seeds; the result has the keys of one run, with means as values."""
+    from gyroformer.cli.training_bar import training_bar
     from gyroformer.jobs.seeds import run_seeds
 
     key = TASKS[job.task].shown_for(job.objective)[0]
 
     def tell(seed: int, results: dict[str, Any]) -> None:
         say(f"seed {seed}: {metric_title(key)} {results[key]:.2f} ({results['seconds']:.0f} s)", err=True)
+        bar.about = f"run {seed - job.seed + 2} of {options.seeds}: "
 
-    found = run_seeds(
-        job,
-        options.seeds,
-        out=out,
-        resume=options.resume,
-        tell=tell,
-        ignore_memory=options.ignore_memory,
-        look=_looker(options),
-    )
+    with training_bar() as bar:
+        bar.about = f"run 1 of {options.seeds}: "
+        found = run_seeds(
+            job,
+            options.seeds,
+            out=out,
+            resume=options.resume,
+            tell=tell,
+            listen=bar,
+            stage=bar.stage,
+            ignore_memory=options.ignore_memory,
+            look=_looker(options),
+        )
     last = found["runs"][-1]
     return {**last, **found["mean"], **found}
 
@@ -150,36 +171,60 @@ def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
     )
     table.add_row("curvatures", _curvatures(results["curvatures"]) + (" (last run)" if runs > 1 else ""))
     early = f", best at {results['best_epoch']}" if results["best_epoch"] != results["epochs"] else ""
+    early += ", converged" if results["stopped"] == "converged" else ""
     table.add_row("training", f"{results['epochs']:,} epochs{early}, {results['seconds']:.1f} s")
+    if results.get("final"):
+        about = results["final"]
+        table.add_row(
+            "final model",
+            f"trained on all {about['nodes']:,} labelled nodes for {about['epochs']:,} epochs; the metrics are "
+            "those of the model before it, it has no test of its own",
+        )
     if results["rate_lowered"]:
         table.add_row("note", "a step was not finite: the learning rates were lowered once")
     if runs > 1:
         table.add_row("runs", f"{runs}; ± is half the 95 % interval of the mean (Student's t)")
     table.add_row("run folder", str(out))
-    if (out / "report.html").exists():
-        table.add_row("report", str(out / "report.html"))
+    if (out / REPORT).exists():
+        table.add_row("report", str(out / REPORT))
     terminal().print(table)
-    for line in next_steps(results["task"], out, several=runs > 1):
-        say(line)
 
 
-def next_steps(task: str, out: Path, *, several: bool = False) -> list[str]:
-    """Return two lines on what to do with a finished job."""
-    if several:
-        return [
-            f"next: gyroformer report {out} --out {out / 'report.html'}",
-            "      compares the runs on one page",
-        ]
-    folder = shlex.quote(str(out))
+def next_steps(job: JobSettings, out: Path, *, several: bool = False) -> list[str]:
+    """Return two lines on what to do with a finished job: ask it or look at it, and hold it against another model."""
+    folder, page = shlex.quote(str(out)), shlex.quote(str(out / REPORT))
     asked = {
         "nearest": "--nearest 10 --node ID",
         "labels": "--labels --out labels.csv",
         "new_edges": "--for ID",
     }
-    return [
-        f"next: gyroformer predict {folder} {asked[TASKS[task].answer]}",
-        f"      open {out / 'report.html'} in a browser",
+    use = f"predict {folder} {asked[TASKS[job.task].answer]}"
+    if several:
+        use = f"report {folder} --out {page}"
+    rival = "tokengt" if job.model.name == "fpst" else "fpst"
+    words = [
+        "compare",
+        job.task,
+        job.graph.source,
+        *_graph_words(job),
+        "--models",
+        f"{job.model.name},{rival}",
     ]
+    return [f"next: gyroformer {use}", f"      gyroformer {shlex.join(words)} --seeds 5"]
+
+
+def _graph_words(job: JobSettings) -> list[str]:
+    """Return what is typed for the options of the graph that are not the usual ones."""
+    words: list[str] = []
+    for one in options_of(GraphOptions):
+        value, flag = getattr(job.graph, one.name), f"--{one.flag or one.name}"
+        if one.name == "source" or value == one.default:
+            continue
+        if isinstance(value, bool):
+            words.append(flag if value else flag.replace("--", "--no-", 1))
+        else:
+            words += [flag, str(value)]
+    return words
 
 
 def _split_line(split: dict[str, Any], runs: int) -> str:

@@ -31,12 +31,18 @@ class RunOptions(Options):
     """How a command that trains is run."""
 
     recipe: str | None = option(
-        "named settings to start from: default, paper, or a data set's; none for the usual ones", default=None
+        "a recipe: named settings to start from (default, plain for graphs without features, paper, a data set's own, "
+        "or a file); none for the usual one, which suits the graph",
+        default=None,
     )
     out: str | None = option("folder for the run; none for a new one in runs/", default=None)
     resume: bool = option("continue what is in --out, or start it", default=False)
     seeds: int = option(
         "number of runs, with the seeds --seed, --seed + 1, …", default=1, at_least=1, at_most=10_000
+    )
+    thorough: bool = option(
+        "train the full length; by default a graph of your own is trained until its loss has converged",
+        default=False,
     )
     new_edges: int = option(
         "number of likely missing edges to print and to write to new_edges.csv; 0 for none",
@@ -165,22 +171,39 @@ def _run_flags(job: JobSettings) -> Iterator[Flag]:
         yield Flag(("run", one.name), one, "Run", None if one.default is False else one.default)
 
 
-class JobCommand(TyperCommand):
-    """A command whose flags are those of the model, recipe and graph that its own words name."""
+class DerivedCommand(TyperCommand):
+    """A command whose flags depend on its own words."""
 
-    #: makes the command for what was chosen
-    made: ClassVar[Callable[[Mapping[str, Any]], TyperCommand]]
+    #: makes of the words a function with the flags as its parameters
+    made: ClassVar[Callable[[list[str]], Callable[..., None]]]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse ``args`` with the flags of what they name."""
-        fresh = type(self).made(_chosen(args))
+        app = typer.Typer(add_completion=False)
+        app.command()(type(self).made(args))
+        fresh: Any = typer.main.get_command(app)
         self.params, self.callback = fresh.params, fresh.callback
         return super().parse_args(ctx, args)
 
 
+def derived_class(made: Callable[[list[str]], Callable[..., None]]) -> type[DerivedCommand]:
+    """Return the class for Typer of a command whose function ``made`` makes of its words."""
+    return type("DerivedCommand", (DerivedCommand,), {"made": staticmethod(made)})
+
+
+def with_parameters(
+    function: Callable[..., None], name: str, help: str, parameters: Sequence[inspect.Parameter]
+) -> Callable[..., None]:
+    """Return ``function``, which takes any keywords, with a signature that Typer reads."""
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {one.name: one.annotation for one in parameters}
+    function.__name__, function.__doc__ = name, help
+    return function
+
+
 def job_command(
     task: str, run: Callable[[str, JobSettings, RunOptions], None], guard: Callable[..., Any] = lambda f: f
-) -> tuple[Callable[..., None], type[JobCommand]]:
+) -> tuple[Callable[..., None], type[DerivedCommand]]:
     """Return the command of a task, as a function and a class for Typer.
 
     Args:
@@ -189,24 +212,32 @@ def job_command(
         guard: turns errors into exit codes.
     """
 
-    @guard
-    def command(graph: str, model: str, set_: list[str], flags: list[Flag], typed: dict[str, Any]) -> None:
-        values = given_values(flags, typed, model, set_)
-        options = from_plain(RunOptions, values.pop("run", {}))
-        values = merged(values, {"graph": {"source": graph}, "model": {"name": model}})
-        run(graph, make_job(task, recipe=options.recipe, dataset=graph, **values), options)
-
-    def made(chosen: Mapping[str, Any]) -> Any:
+    def made(args: list[str]) -> Callable[..., None]:
         try:
-            flags = job_flags(task, **chosen)
+            flags = job_flags(task, **_chosen(args)) if args else []
         except GyroformerError:  # the command itself says what is wrong
             flags = job_flags(task)
-        app = typer.Typer(add_completion=False)
-        app.command()(_callback(task, flags, command))
-        return typer.main.get_command(app)
 
-    kind = type("JobCommand", (JobCommand,), {"made": staticmethod(made)})
-    return _callback(task, [], command), kind
+        @guard
+        def called(graph: str, model: str, set_: list[str] | None, **typed: Any) -> None:
+            values = given_values(flags, typed, model, set_ or [])
+            options = from_plain(RunOptions, values.pop("run", {}))
+            values = merged(values, {"graph": {"source": graph}, "model": {"name": model}})
+            if options.thorough:
+                values = _thorough(values)
+            run(graph, make_job(task, recipe=options.recipe, dataset=graph, **values), options)
+
+        parameters = [*_common_parameters(flags), *(flag.parameter() for flag in flags)]
+        return with_parameters(called, task, TASKS[task].help, parameters)
+
+    return made([]), derived_class(made)
+
+
+def _thorough(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings with the full length of the training."""
+    if values.get("training", {}).get("converged") is not None:
+        raise UsageError("--thorough trains the full length, and --converged stops early: leave one out")
+    return merged(values, {"training": {"converged": None}})
 
 
 def _chosen(args: list[str]) -> dict[str, Any]:
@@ -223,19 +254,6 @@ def _chosen(args: list[str]) -> dict[str, Any]:
     if found.get("model") not in MODELS:
         found.pop("model", None)
     return found
-
-
-def _callback(task: str, flags: list[Flag], command: Callable[..., None]) -> Callable[..., None]:
-    """Return the function behind a command, with a signature that Typer reads."""
-
-    def called(graph: str, model: str, set_: list[str] | None, **typed: Any) -> None:
-        command(graph, model, set_ or [], flags, typed)
-
-    parameters = [*_common_parameters(flags), *(flag.parameter() for flag in flags)]
-    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {one.name: one.annotation for one in parameters}
-    called.__name__, called.__doc__ = task, TASKS[task].help
-    return called
 
 
 def _common_parameters(flags: list[Flag]) -> list[inspect.Parameter]:

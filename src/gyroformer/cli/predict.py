@@ -16,7 +16,8 @@ from gyroformer.cli.options import (
     set_threads,
 )
 from gyroformer.cli.pair_option import as_pairs
-from gyroformer.cli.terminal import print_json, say, terminal
+from gyroformer.cli.progress import progress
+from gyroformer.cli.terminal import print_json, print_table, say, terminal
 from gyroformer.durable import check_target
 from gyroformer.errors import UsageError
 from gyroformer.tasks import TASKS
@@ -119,20 +120,23 @@ def predict(
         if file is not None:
             check_target(file, flag)
     set_threads(threads)
-    restored = restore(
-        usable_run(run), graph, features=features, reading=reading_options(header, source, target, weight)
-    )
-    asked = _answers(
-        restored,
-        node,
-        labels=labels,
-        nearest=nearest,
-        ancestors=ancestors,
-        distance=distance,
-        pairs=pairs,
-        new_edges=new_edges or (FEW_EDGES if for_node is not None else None),
-        for_node=for_node,
-    )
+    with progress() as shown:
+        shown.show("reading the run and preparing its model …")
+        restored = restore(
+            usable_run(run), graph, features=features, reading=reading_options(header, source, target, weight)
+        )
+        shown.show("looking for the answer …")
+        asked = _answers(
+            restored,
+            node,
+            labels=labels,
+            nearest=nearest,
+            ancestors=ancestors,
+            distance=distance,
+            pairs=pairs,
+            new_edges=new_edges or (FEW_EDGES if for_node is not None else None),
+            for_node=for_node,
+        )
     usual = not asked and embeddings is None
     if usual:
         asked = [_usual(restored, node)]
@@ -281,24 +285,30 @@ def _print_overview(restored: "Restored", run: Path) -> None:
 
 
 def print_answer(answer: "Answer", title: str | None = None) -> None:
-    """Print the first rows of an answer as a table."""
-    from rich.table import Table
-
-    columns = answer.columns[:SHOWN_COLUMNS]
-    table = Table(
-        box=None, padding=(0, 2, 0, 0), title=title or answer.name.replace("_", " "), title_justify="left"
-    )
-    for index, name in enumerate(columns):
-        numeric = bool(answer.rows) and isinstance(answer.rows[0][index], float)
-        table.add_column(name, justify="right" if numeric else "left")
-    for row in answer.rows[:SHOWN_ROWS]:
-        cells = row[: len(columns)]
-        table.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in cells))
-    terminal().print(table)
-    hidden = [
-        (len(answer.rows) - SHOWN_ROWS, "row"),
-        (len(answer.columns) - SHOWN_COLUMNS, "column"),
+    """Print the first rows of an answer as a table: ids and labels whole, of further numbers as many as fit."""
+    cells = [
+        ["" if cell is None else f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row]
+        for row in answer.rows[:SHOWN_ROWS]
     ]
+    shown = _fitting(answer, cells)
+    say(title or answer.name.replace("_", " "))
+    numbers = [i for i in range(shown) if answer.rows and isinstance(answer.rows[0][i], float)]
+    print_table(answer.columns[:shown], [row[:shown] for row in cells], numbers=numbers)
+    hidden = [(len(answer.rows) - SHOWN_ROWS, "row"), (len(answer.columns) - shown, "column")]
     for count, noun in hidden:
         if count > 0:
             say(f"… and {count:,} more {noun}{'' if count == 1 else 's'}: --out FILE or --json has all")
+
+
+def _fitting(answer: "Answer", cells: list[list[str]]) -> int:
+    """Return how many columns the terminal has room for; those up to the first number are shown in any case."""
+    from rich.cells import cell_len
+
+    kinds = [isinstance(cell, float) for cell in answer.rows[0]] if answer.rows else []
+    needed = kinds.index(True) + 1 if True in kinds else len(answer.columns)
+    room = terminal().width
+    for count, name in enumerate(answer.columns, start=1):
+        room -= 2 + max(cell_len(text) for text in (name, *(row[count - 1] for row in cells)))
+        if count > needed and (room < 0 or count > SHOWN_COLUMNS):
+            return count - 1
+    return len(answer.columns)

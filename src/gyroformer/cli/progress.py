@@ -1,37 +1,92 @@
-"""A progress line on stderr for work that turns out to take more than two seconds."""
+"""What goes on, on stderr, for work that turns out to take more than two seconds.
 
+On a terminal it is one line that changes, elsewhere a line from time to time.
+"""
+
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from gyroformer.cli.terminal import styled, terminal
+from gyroformer.cli.terminal import say, styled, terminal
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 PATIENCE = 2.0
+#: seconds between lines where there is no terminal
+EVERY = 10.0
+#: seconds between looks whether it is time to show something
+LOOK = 0.25
 
 
 class Progress:
-    """Shows what is going on, once ``PATIENCE`` seconds have passed since the start."""
+    """Shows what is going on once it has taken ``PATIENCE`` seconds, also if nobody calls it meanwhile.
 
-    def __init__(self) -> None:
-        self._start = time.monotonic()
-        self._status: object = None
+    Args:
+        elsewhere: shows a text, and the seconds that it has taken, in another place if there is one, and tells whether
+            it did.
+    """
+
+    def __init__(self, elsewhere: Callable[[str, float], bool] = lambda text, seconds: False) -> None:
+        self._elsewhere = elsewhere
+        self._lock, self._end = threading.Lock(), threading.Event()
+        self._text: str | None = None
+        self._since = 0.0
+        self._said = time.monotonic() - EVERY  # the first line comes as soon as it may
+        self._status: Status | None = None
+        self._thread: threading.Thread | None = None
 
     def show(self, text: str) -> None:
         """Say what is being done now."""
-        from rich.status import Status
+        with self._lock:
+            if self._text is None:
+                self._since = time.monotonic()
+            self._text = text
+            self._draw()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, daemon=True)
+            self._thread.start()
 
-        if isinstance(self._status, Status):
-            self._status.update(styled(text, "status.text"))
-        elif time.monotonic() - self._start > PATIENCE:
-            self._status = Status(styled(text, "status.text"), console=terminal(stderr=True))
-            self._status.start()
+    def rest(self) -> None:
+        """Take the line away until something is shown again."""
+        with self._lock:
+            self._text = None
+            if self._status is not None:
+                self._status.stop()
+                self._status = None
 
     def stop(self) -> None:
-        """Take the line away."""
-        from rich.status import Status
+        """Take the line away for good."""
+        self._end.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.rest()
 
-        if isinstance(self._status, Status):
-            self._status.stop()
+    def _watch(self) -> None:
+        while not self._end.wait(LOOK):
+            with self._lock:
+                self._draw()
+
+    def _draw(self) -> None:
+        now = time.monotonic()
+        if self._text is None or now - self._since < PATIENCE:
+            return
+        if self._elsewhere(self._text, now - self._since):
+            return
+        if self._status is not None:
+            self._status.update(styled(self._text, "status.text"))
+            return
+        console = terminal(stderr=True)
+        if console.is_terminal:
+            from rich.status import Status
+
+            self._status = Status(styled(self._text, "status.text"), console=console)
+            self._status.start()
+        elif now - self._said >= EVERY:
+            self._said = now
+            say(self._text, err=True)
 
 
 @contextmanager

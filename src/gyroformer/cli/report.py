@@ -68,7 +68,12 @@ def report(
         print_json({"report": str(files[0]), "bytes": sizes[0], **more})
     elif format == "html":
         opened = "opened" if open_it else "open it"
-        say(f"{files[0]}: {opened} in a browser ({sizes[0] / 1e6:.1f} MB)")
+        say(f"{files[0]}: {opened} in a browser ({size_text(sizes[0])})")
     else:
         for file, size in zip(files, sizes, strict=True):
-            say(f"{file} ({size / 1e6:.1f} MB)")
+            say(f"{file} ({size_text(size)})")
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes as people read it: kB below a megabyte."""
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"

@@ -1,19 +1,19 @@
 """``gyroformer reproduce``: the paper's tables, costs, figures and ablations, and what has been found so far."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gyroformer.cli.compare import pair_lines
 from gyroformer.cli.options import Json
-from gyroformer.cli.terminal import print_json, say, terminal
+from gyroformer.cli.terminal import print_json, print_table, say
 from gyroformer.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from gyroformer.paper.rows import Rows
-    from gyroformer.paper.run import State
+    from gyroformer.jobs.pool import State
     from gyroformer.paper.tables import Cell
+    from gyroformer.runs.rows import Rows
 
 #: exit code if a run failed: the others are done, and their rows written
 SOME_FAILED = 1
@@ -107,8 +107,8 @@ def _run(cells: "list[Cell]", results: Path, out: Path, workers: int, threads: i
 
 def _all_rows(results: Path) -> "Rows":
     """Return the rows of all tables: a run that several of them have is done once."""
-    from gyroformer.paper.rows import read_rows
     from gyroformer.paper.tables import TABLES
+    from gyroformer.runs.rows import read_rows
 
     return {key: row for name in TABLES for key, row in read_rows(results / f"{name}.csv").items()}
 
@@ -118,8 +118,8 @@ def _costs(
 ) -> None:
     """Measure the costs, or show those that are kept."""
     from gyroformer.paper.costs import cost_rows, measure_costs, paper_models, read_costs
-    from gyroformer.paper.rows import write_table
     from gyroformer.paper.tables import NETWORKS, TABLES
+    from gyroformer.runs.rows import write_table
 
     TABLES["table1"].cells(datasets, models)  # names that are not there are said
     file = results / "costs.csv"
@@ -143,7 +143,7 @@ def _costs(
         )
         for row in rows
     ]
-    _print_table(head, lines, text=3)
+    print_table(head, lines, numbers=range(3, len(head)))
 
 
 def _figures(rows: "Rows", results: Path, out: Path, *, as_json: bool) -> None:
@@ -164,14 +164,14 @@ def _summary(what: str, cells: "list[Cell]", rows: "Rows", failed: list[str], *,
     if not found:
         say(f"{what}: there are no rows yet; run the command without --collect-only")
         return
-    _print_table(*_means(found), text=2)
+    print_table(*_means(found), numbers=range(2, 8))
     say(
         "± is half the 95 % interval of the mean over seeds (Student's t); it does not cover the choice of nodes."
     )
     if pairs:
         say()
         say("FPS-T minus the others, paired by seed:")
-        _print_table(*_pairs(pairs), text=2)
+        print_table(*_pairs(pairs), numbers=range(2, 8))
 
 
 def _means(found: list[dict[str, Any]]) -> tuple[Line, list[Line]]:
@@ -186,26 +186,8 @@ def _means(found: list[dict[str, Any]]) -> tuple[Line, list[Line]]:
 
 
 def _pairs(pairs: list[dict[str, Any]]) -> tuple[Line, list[Line]]:
-    lines: list[Line] = []
-    head = ("data set", "row", "difference", "±", "pairs", "t, p", "Holm, p", "Wilcoxon, p")
-    for row in pairs:
-        half = "" if row["half"] is None else f"{row['half']:.2f}"
-        tests = (row["t"], row.get("holm"), row["wilcoxon"])
-        shown = ("" if p is None else f"{p:.3g}" for p in tests)
-        lines.append((row["dataset"], row["model"], f"{row['mean']:+.2f}", half, str(row["pairs"]), *shown))
-    return head, lines
-
-
-def _print_table(head: Line, lines: Sequence[Line], *, text: int) -> None:
-    """Print a table whose first ``text`` columns are words, the rest numbers."""
-    from rich.table import Table
-
-    shown = Table(box=None, padding=(0, 2, 0, 0))
-    for place, name in enumerate(head):
-        shown.add_column(name, justify="left" if place < text else "right")
-    for line in lines:
-        shown.add_row(*line)
-    terminal().print(shown)
+    head, lines = pair_lines(pairs)
+    return ("data set", *head), [(row["dataset"], *line) for row, line in zip(pairs, lines, strict=True)]
 
 
 def _words(text: str | None, flag: str) -> list[str]:
@@ -222,4 +204,4 @@ def _say(line: str) -> None:
 def _tell(state: "State") -> None:
     from gyroformer.cli.training_bar import duration
 
-    _say(f"{state.done}/{state.total}, {duration(state.seconds_left)} left: {state.said}")
+    _say(f"{state.done}/{state.total}, {duration(state.seconds_left or 0.0)} left: {state.said}")

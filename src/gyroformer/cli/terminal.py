@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Container, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,18 @@ def styled(text: object, style: str = "bold") -> "Text":
 def terminal(**options: Any) -> "Console":
     """Return a console that shows text, also in tables, as it is; ``options`` are rich's."""
     return _console_class()(**{"markup": False, "emoji": False, "highlight": False, **options})
+
+
+def print_table(head: Sequence[str], lines: Iterable[Sequence[str]], *, numbers: Container[int] = ()) -> None:
+    """Print a table on stdout; the columns at the places ``numbers`` are aligned at the right. No cell is cut short."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for place, name in enumerate(head):
+        table.add_column(name, justify="right" if place in numbers else "left", overflow="fold")
+    for line in lines:
+        table.add_row(*line)
+    terminal().print(table)
 
 
 @cache

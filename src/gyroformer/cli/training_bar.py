@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from gyroformer.cli.progress import PATIENCE
+from gyroformer.cli.progress import EVERY, PATIENCE
+from gyroformer.cli.progress import Progress as Waiting
 from gyroformer.cli.terminal import terminal, visible
 
 if TYPE_CHECKING:
     from gyroformer.train.outcome import Progress
 
-#: seconds between lines where there is no terminal
-EVERY = 10.0
 #: curvatures shown one by one; of more, the range
 LISTED = 4
 
@@ -34,9 +33,24 @@ class TrainingBar:
         self._said = self._begun - EVERY  # the first line comes as soon as it may
         self._bar: Any = None
         self._row: Any = None
+        self._waiting = Waiting(self._on_bar)
+        #: put before each line, e.g. which of several runs it is
+        self.about = ""
+
+    def stage(self, text: str) -> None:
+        """Say what is being done between the epochs: it is shown if it takes long."""
+        self._waiting.show(f"{self.about}{text} …")
+
+    def _on_bar(self, text: str, seconds: float) -> bool:
+        """Show a stage on the bar, if there is one."""
+        if self._bar is not None:
+            self._bar.update(self._row, description=visible(f"{text} {seconds:.0f} s"))
+            self._bar.refresh()
+        return self._bar is not None
 
     def __call__(self, progress: "Progress") -> None:
         """Show where training is."""
+        self._waiting.rest()
         now = time.monotonic()
         if now - self._begun < PATIENCE:
             return
@@ -44,7 +58,7 @@ class TrainingBar:
             self._draw(progress)
         elif now - self._said >= EVERY:
             self._said = now
-            print(visible(line(progress)), file=self._file, flush=True)
+            print(visible(f"{self.about}{line(progress)}"), file=self._file, flush=True)
 
     def _draw(self, progress: "Progress") -> None:
         from rich.progress import BarColumn, TextColumn
@@ -53,7 +67,7 @@ class TrainingBar:
 
         if self._bar is None:
             columns = (
-                TextColumn("epoch {task.completed}/{task.total}", markup=False),
+                TextColumn("{task.fields[about]}epoch {task.completed}/{task.total}", markup=False),
                 BarColumn(20),
                 # one line, however narrow the terminal
                 TextColumn(
@@ -62,15 +76,22 @@ class TrainingBar:
             )
             # no thread that draws between epochs: it would cost the training
             self._bar = Bar(*columns, console=terminal(file=self._file), transient=True, auto_refresh=False)
-            self._row = self._bar.add_task("", total=progress.epochs)
+            self._row = self._bar.add_task("", total=progress.epochs, about=self.about)
             self._bar.start()
-        self._bar.update(self._row, completed=progress.epoch, description=summary(progress))
+        self._bar.update(
+            self._row,
+            completed=progress.epoch,
+            total=progress.epochs,
+            description=summary(progress),
+            about=self.about,
+        )
         if time.monotonic() - self._said >= 0.1 or progress.epoch == progress.epochs:
             self._said = time.monotonic()
             self._bar.refresh()
 
     def stop(self) -> None:
         """Take the bar away."""
+        self._waiting.stop()
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
@@ -97,7 +118,7 @@ def summary(progress: "Progress") -> str:
     parts += [f"{name} {value:.4g}" for name, value in progress.metrics.items()]
     if progress.curvatures:
         parts.append(f"k {short_curvatures(progress.curvatures)}")
-    parts.append(f"{duration(progress.seconds_left)} left")
+    parts.append(f"{'at most ' if progress.at_most else ''}{duration(progress.seconds_left)} left")
     return "  ".join(parts)
 
 

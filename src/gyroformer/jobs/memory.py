@@ -17,6 +17,8 @@ KEPT_PER_TOKEN, KEPT_PER_NODE = 16, 24
 FEATURE_COPIES = 5
 #: copies of every parameter: weights, gradient, two moments of Adam, the best state, a good state with its moments
 COPIES = 8
+#: width below which a smaller one is no advice
+SMALL_DIM = 4
 
 
 def estimate(job: JobSettings, task: Task) -> dict[str, float]:
@@ -59,12 +61,27 @@ def check_memory(job: JobSettings, task: Task, *, available: float | None = None
     if parts["total"] <= room:
         return parts
     largest = max((name for name in parts if name != "total"), key=lambda name: parts[name])
-    remedy = {
-        "layers": "--edge-tokens none, a smaller --dim or fewer --layers",
-        "features": "fewer feature columns, or --mixing none",
-        "parameters": "a smaller --dim, or node features instead of a vector for each node",
-    }.get(largest, "a machine with more memory")
+    remedies = [*_remedies(job, task, largest), "--ignore-memory to start all the same"]
     raise UsageError(
         f"this job needs about {parts['total'] / 1e9:.1f} GB and {room / 1e9:.1f} GB are free; most of it is for "
-        f"{largest} ({parts[largest] / 1e9:.1f} GB): try {remedy}, or --ignore-memory to start all the same"
+        f"{largest} ({parts[largest] / 1e9:.1f} GB): try {', or '.join(remedies)}"
     )
+
+
+def _remedies(job: JobSettings, task: Task, largest: str) -> list[str]:
+    """Return what would make the largest part smaller and is not so already."""
+    options = job.model.options
+    smaller = [f"a --dim below {options['dim']}"] if options["dim"] > SMALL_DIM else []
+    found = {
+        "layers": [
+            *(["--edge-tokens none"] if options.get("edge_tokens", "none") != "none" else []),
+            *smaller,
+            *([f"fewer --layers than {options['layers']}"] if options.get("layers", 1) > 1 else []),
+        ],
+        "features": ["fewer feature columns", *(["--mixing none"] if job.features.mixing != "none" else [])],
+        "parameters": [
+            *smaller,
+            *(["node features instead of a vector for each node"] if task.data.x is None else []),
+        ],
+    }.get(largest, [])
+    return found or ["a machine with more memory"]

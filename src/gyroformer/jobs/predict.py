@@ -44,7 +44,7 @@ class Answer:
 
 
 def labels(run: Restored, nodes: Tensor) -> Answer:
-    """Return the likeliest class of each of ``nodes``, its probability, and those of all classes."""
+    """Return the likeliest class of each of ``nodes``, the label that it was given, and the classes' probabilities."""
     if run.model.classes is None:
         raise UsageError(f"--labels needs a classify run; this one is of the task {run.job.task!r}")
     with torch.no_grad():
@@ -52,12 +52,22 @@ def labels(run: Restored, nodes: Tensor) -> Answer:
     names = run.label_names or [str(number) for number in range(run.model.classes)]
     found = probability.max(-1)
     best, likely, all_of = found.indices.tolist(), found.values.tolist(), probability.tolist()
+    given = _given_labels(run, names)
     rows = [
-        (run.data.ids[node], names[label], chance, *chances)
+        (run.data.ids[node], names[label], given[node], chance, *chances)
         for node, label, chance, chances in zip(nodes.tolist(), best, likely, all_of, strict=True)
     ]
-    columns = ("node", "label", "probability", *(f"P({name})" for name in names))
+    columns = ("node", "label", "given", "probability", *(f"P({name})" for name in names))
     return Answer("labels", columns, rows, nodes.tolist())
+
+
+def _given_labels(run: Restored, names: Sequence[str]) -> list[str | None]:
+    """Return the label that each node has in its graph, by its name; None where it has none."""
+    data = run.data
+    if data.y is None:
+        return [None] * len(run.ids)
+    known = data.label_names if "label_names" in data and data.label_names else names
+    return [known[label] if 0 <= label < len(known) else None for label in data.y.tolist()]
 
 
 def nearest(run: Restored, nodes: Tensor, count: int) -> Answer:

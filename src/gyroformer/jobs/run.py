@@ -20,7 +20,8 @@ from gyroformer.runs.graph import GRAPH, changed_parts, graph_checksums, read_gr
 from gyroformer.runs.read import load_graph
 from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
-from gyroformer.train.loop import Listener, fit
+from gyroformer.tasks.classify import NodeClassification, WholeClassification
+from gyroformer.train.loop import Listener, Stage, fit
 from gyroformer.train.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from gyroformer.models.base import GraphModel
 
 _log = logging.getLogger(__name__)
+
+PREPARING = "preparing features, eigenvectors and the model"
 
 
 @dc.dataclass(frozen=True)
@@ -57,6 +60,7 @@ def run_job(
     report: bool = True,
     keep: Mapping[str, np.ndarray] | None = None,
     look: "Callable[[Data], None] | None" = None,
+    stage: Stage = lambda text: None,
     **given: Any,
 ) -> Finished:
     """Do a job.
@@ -73,18 +77,24 @@ def run_job(
         report: whether to write ``report.html`` into ``out``; of many runs a page that compares them says more.
         keep: arrays to keep with the graph, for whoever reads the run again.
         look: called with the graph before the folder is touched; raises if it is not what it should be.
+        stage: hears what is being done beside the epochs: reading, preparing, evaluating, writing.
         given: what the task takes from Python beside the graph, for instance a split.
     """
+    stage("reading the graph")
     if out is None:
         graph = load_graph(job.graph) if data is None else data
+        stage(PREPARING)
         alone = _planned(job, graph, ignore_memory, given, look)
-        outcome = fit(alone.model, alone.task, job.training, listen=listen)
-        return Finished(_results(alone, outcome), alone, outcome)
+        outcome = fit(alone.model, alone.task, job.training, listen=listen, stage=stage)
+        results = _results(alone, outcome)
+        alone, more = with_final(alone, outcome, listen)
+        return Finished({**results, **more}, alone, outcome)
     folder, settings = Path(out), as_plain(job)
     begun = check_folder(folder, plain_job(settings), resume=resume) is not None
     plan: Plan | None = None
     if not (begun and is_done(folder, plain_job(settings))):
         graph = _graph_of(job, data, folder if begun else None)
+        stage(PREPARING)
         plan = _planned(job, graph, ignore_memory, given, look)
     with RunFolder(folder) as run:
         run.begin(settings, resume=resume)
@@ -94,23 +104,66 @@ def run_job(
         if not (run.path / GRAPH).exists():  # a run that was killed may have been begun without it
             keep_graph(run.path, plan, by_name=data is None, more=keep, split=given.get("split"))
         try:
-            outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen)
-            results = finish_run(run, plan, outcome)
+            outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen, stage=stage)
+            stage("judging and writing the run")
+            results = _results(plan, outcome)
+            plan, more = _final_in(run, plan, outcome, listen)
+            results |= more
+            write_run(run, plan, outcome, results)
         except GyroformerError as error:
             if not isinstance(error, Interrupted):
                 run.fail(error)
             raise
         if report:
+            stage("writing the page of the run")
             _write_report(run.path)
         return Finished(results, plan, outcome)
 
 
-def finish_run(run: RunFolder, plan: Plan, outcome: Outcome) -> dict[str, Any]:
-    """Write the results of a trained plan to its folder, and return them."""
-    results = _results(plan, outcome)
+def finish_run(run: RunFolder, plan: Plan, outcome: Outcome, *, tested: bool = True) -> dict[str, Any]:
+    """Write the results of a trained plan to its folder, and return them.
+
+    Args:
+        run: the folder.
+        plan: the trained plan.
+        outcome: the course of training.
+        tested: whether what is held out for the test is looked at: not before a run is finished.
+    """
+    results = _results(plan, outcome, tested=tested)
+    write_run(run, plan, outcome, results)
+    return results
+
+
+def write_run(run: RunFolder, plan: Plan, outcome: Outcome, results: Mapping[str, Any]) -> None:
+    """Write a trained plan and its results to its folder."""
     arrays = embedding_arrays(plan.model, plan.data)
     run.finish(plan.model, results, arrays, plan.data.ids, seconds=outcome.seconds, compiled=outcome.compiled)
-    return results
+
+
+def with_final(plan: Plan, outcome: Outcome, listen: Listener | None) -> tuple[Plan, dict[str, Any]]:
+    """Return the plan with a model trained on all labelled nodes, if its job asks for one, and what to say of it.
+
+    The model starts from the same seed and takes the same course as the one that was tested, up to its best epoch.
+    """
+    if not getattr(plan.job.objective, "final", False):
+        return plan, {}
+    assert isinstance(plan.task, NodeClassification)
+    whole = WholeClassification(plan.task, balanced=plan.job.objective.balanced)
+    _log.info("training on all %d labelled nodes for %d epochs", whole.nodes, outcome.best_epoch)
+    last = plan_model(plan.job, plan.graph, whole)
+    fit(last.model, whole, plan.job.training.but(patience=None), listen=listen, until=outcome.best_epoch)
+    about = {"nodes": whole.nodes, "epochs": outcome.best_epoch}
+    return dc.replace(plan, model=last.model), {"final": about, "curvatures": last.model.curvatures.tolist()}
+
+
+def _final_in(
+    run: RunFolder, plan: Plan, outcome: Outcome, listen: Listener | None
+) -> tuple[Plan, dict[str, Any]]:
+    """The same in a run folder, where a stop leaves what was trained before: it goes on from there."""
+    try:
+        return with_final(plan, outcome, listen)
+    except KeyboardInterrupt:
+        raise Interrupted(run.path, outcome.epochs) from None
 
 
 def train_only(job: JobSettings, graph: "Data", *, listen: Listener | None = None) -> Outcome:
@@ -186,11 +239,11 @@ def _planned(
     return plan_model(job, graph, task)
 
 
-def _results(plan: Plan, outcome: Outcome) -> dict[str, Any]:
+def _results(plan: Plan, outcome: Outcome, *, tested: bool = True) -> dict[str, Any]:
     """Return the results that every task gives, and its own."""
     job, model = plan.job, plan.model
     with torch.no_grad():
-        own = plan.task.results(model, outcome.metrics)
+        own = (plan.task.results if tested else plan.task.results_so_far)(model, outcome.metrics)
     return {
         **own,
         "task": job.task,

@@ -69,10 +69,11 @@ def _written(folder: Path) -> Path:
         for row in stopped.metrics.rows:
             run.metrics.append(row)
         run.task_module = task.module
-        finish_run(run, plan, outcome)
+        finish_run(run, plan, outcome, tested=False)
+    held_back = ", by validation alone (the test waits for the end)" if getattr(task, "split", None) else ""
     _log.warning(
-        "%s is not finished: this is its state after epoch %d of %d; --resume goes on with it",
-        *(folder, checkpoint.epoch, job.training.epochs),
+        "%s is not finished: this is its state after epoch %d of %d%s; --resume goes on with it",
+        *(folder, checkpoint.epoch, job.training.epochs, held_back),
     )
     return folder / SO_FAR
 

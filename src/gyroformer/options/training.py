@@ -3,6 +3,7 @@
 import math
 from typing import Literal
 
+from gyroformer.errors import UsageError
 from gyroformer.options.declare import Options, option
 
 #: learning rates and decays beyond this are typing errors: one step would leave every finite number
@@ -34,6 +35,14 @@ class TrainOptions(Options):
         below=1,
     )
     clip: float | None = option("largest norm of the gradient; none for no limit", default=None, above=0)
+    converged: float | None = option(
+        "fraction by which the loss must fall over 50 epochs; when it falls less, the schedule's end begins and "
+        "training stops early; none for the full length",
+        default=None,
+        above=0,
+        below=1,
+        neutral=None,
+    )
     patience: int | None = option(
         "evaluations without improvement after which training stops; none for never", default=None, at_least=1
     )
@@ -44,14 +53,21 @@ class TrainOptions(Options):
     compile: bool = option("whether to compile the model (some ten seconds at the start)", default=False)
     tensorboard: bool = option("whether to write TensorBoard files to the run folder", default=False)
 
-    def factor(self, epoch: int) -> float:
-        r"""Return what the learning rates are multiplied by in ``epoch`` (from 1).
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.converged is not None and self.schedule == "cosine":
+            raise UsageError(
+                "converged needs a schedule whose end can come early: linear or constant, not cosine"
+            )
+
+    def factor(self, epoch: int, epochs: int | None = None) -> float:
+        r"""Return what the learning rates are multiplied by in ``epoch`` (from 1), in a run of ``epochs``.
 
         With :math:`t = (\mathrm{epoch} - 1)/\mathrm{epochs}` the fraction of the run that is over, linear is
         :math:`\min(1, (1 - t)/(1 - \mathrm{decay\_from}))` and cosine :math:`(1 + \cos \pi t)/2`: both would be 0
         just after the last epoch, so that no step is lost.
         """
-        t = (epoch - 1) / self.epochs
+        t = (epoch - 1) / (epochs or self.epochs)
         if self.schedule == "linear":
             return min(1.0, (1 - t) / (1 - self.decay_from))
         return 0.5 * (1 + math.cos(math.pi * t)) if self.schedule == "cosine" else 1.0

@@ -16,10 +16,10 @@ import torch
 from gyroformer.durable import write_durably
 from gyroformer.errors import MissingPartError
 from gyroformer.jobs.flatten import principal
-from gyroformer.paper.rows import Rows, write_table
-from gyroformer.paper.run import run_folder
+from gyroformer.jobs.pool import run_folder
 from gyroformer.paper.summary import values_of
 from gyroformer.paper.tables import NETWORKS, TABLES, TWINS, WIDTHS, Cell
+from gyroformer.runs.rows import Rows, write_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,9 +4,9 @@ import dataclasses as dc
 from collections.abc import Sequence
 from typing import Any
 
-from gyroformer.paper.rows import Rows, key_of
-from gyroformer.paper.statistics import holm, paired_difference, paired_values, sample_half, signed_rank
 from gyroformer.paper.tables import Cell, best_published, printed
+from gyroformer.runs.rows import Rows, key_of
+from gyroformer.runs.statistics import add_holm, paired_difference, paired_values, sample_half, signed_rank
 
 #: the row that the others are compared with, in the tables and in the ablations
 OURS = ("fpst", "curvature learned at 0.05")
@@ -69,7 +69,4 @@ def differences(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
                 found.append(
                     {"dataset": name, "model": cell.variant.name, **dc.asdict(one), "wilcoxon": rank}
                 )
-    tested = [row for row in found if row["t"] is not None]
-    for row, p in zip(tested, holm([row["t"] for row in tested]), strict=True):
-        row["holm"] = p
-    return found
+    return add_holm(found)

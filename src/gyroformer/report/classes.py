@@ -1,6 +1,7 @@
 """How well classes are told apart: confusion matrix, scores of each class, and whether probabilities can be trusted."""
 
 import dataclasses as dc
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from gyroformer.report.curves import Spec
 from gyroformer.report.markup import text
 from gyroformer.report.names import number
 from gyroformer.report.record import RunRecord
+from gyroformer.tasks.classify import class_scores
 
 Array = np.ndarray[Any, Any]
 
@@ -43,17 +45,29 @@ class Judged:
 def judged(run: RunRecord) -> Judged | None:
     """Return the test nodes of a run of classes, or all labelled nodes if it is not known which these were."""
     labels, probability = run.graph.labels, run.probability
-    if labels is None or probability is None:
-        return None
+    if labels is None or probability is None or run.results.get("final"):
+        return None  # a final model has learned from all labelled nodes
     nodes, what = np.arange(len(labels)), "all labelled nodes (which were for the test is not known)"
-    if isinstance(run.held_out, Split) and run.held_out.test.numel():
-        nodes, what = np.unique(run.held_out.test.numpy()), "the test nodes"
+    part, called = run.unseen
+    if isinstance(run.held_out, Split) and getattr(run.held_out, part).numel():
+        nodes, what = np.unique(getattr(run.held_out, part).numpy()), f"the {called} nodes"
     nodes = nodes[labels[nodes] >= 0]
     if not nodes.size:
         return None
     names = [run.class_name(label) for label in range(probability.shape[1])]
     some = probability[nodes]
     return Judged(labels[nodes], some.argmax(-1), some.max(-1), names, what)
+
+
+def tested_matrix(run: RunRecord) -> Array | None:
+    """Return the confusion matrix of the test that the results hold, for a final model; None if they hold none."""
+    rows, classes = (
+        run.results.get("test_confusion"),
+        0 if run.probability is None else run.probability.shape[1],
+    )
+    if not rows or not run.results.get("final") or {len(rows), *map(len, rows)} != {classes}:
+        return None
+    return np.array(rows, dtype=np.int64)
 
 
 def confusion(found: Judged) -> Array:
@@ -64,22 +78,21 @@ def confusion(found: Judged) -> Array:
     return np.bincount(place, minlength=count * count).reshape(count, count)
 
 
-def confusion_table(found: Judged) -> str:
-    """Return the confusion matrix, with precision, recall and F1 of each class, as a table."""
-    if len(found.names) > MOST_CLASSES:
-        return f"<p class='note'>{len(found.names)} classes are too many for a matrix.</p>"
-    matrix = confusion(found)
-    right, given, true = np.diag(matrix), matrix.sum(0), matrix.sum(1)
-    head = "".join(f'<th scope="col"><span>{text(name)}</span></th>' for name in found.names)
+def confusion_table(matrix: Array, names: Sequence[str]) -> str:
+    """Return a confusion matrix, with precision, recall and F1 of each class, as a table."""
+    if len(names) > MOST_CLASSES:
+        return f"<p class='note'>{len(names)} classes are too many for a matrix.</p>"
+    head = "".join(f'<th scope="col"><span>{text(name)}</span></th>' for name in names)
     scores = "".join(f'<th scope="col" class="score">{name}</th>' for name in ("precision", "recall", "F1"))
     rows = []
-    for label, name in enumerate(found.names):
+    for label, (name, found) in enumerate(zip(names, class_scores(matrix.tolist()), strict=True)):
         cells = "".join(
-            _cell(matrix[label, other], true[label], label == other) for other in range(len(given))
+            _cell(count, int(matrix[label].sum()), label == other)
+            for other, count in enumerate(matrix[label].tolist())
         )
-        precision, recall = _percent(right[label], given[label]), _percent(right[label], true[label])
-        f1 = _percent(2 * right[label], given[label] + true[label])
-        shown = "".join(f'<td class="score">{value}</td>' for value in (precision, recall, f1))
+        shown = "".join(
+            f'<td class="score">{_score(found[key])}</td>' for key in ("precision", "recall", "f1")
+        )
         rows.append(f'<tr><th scope="row">{text(name)}</th>{cells}{shown}</tr>')
     table = f"<thead><tr><td></td>{head}{scores}</tr></thead><tbody>{''.join(rows)}</tbody>"
     return f'<div class="scroll"><table class="confusion">{table}</table></div>'
@@ -90,8 +103,8 @@ def _cell(count: int, total: int, right: bool) -> str:
     return f'<td class="{"right" if right else "wrong"}-{shade}">{number(int(count)) if count else "·"}</td>'
 
 
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}" if whole else "–"
+def _score(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
 
 
 def calibration(found: Judged) -> tuple[list[float], list[float], float]:

@@ -75,6 +75,11 @@ def _class_columns(run: RunRecord) -> list[Column]:
         if labels is not None:
             right = np.where(labels < 0, -1, np.where(labels == predicted, 0, 1))
             note = "Whether the predicted class is the true one."
+            if run.results.get("final"):
+                note += " The final model has learned from all of them."
+            if isinstance(run.held_out, Split) and run.unseen[0] != "test":
+                right[run.held_out.test.numpy()] = -1
+                note += " Test nodes are not looked at before the run is finished."
             found.append(Column("right or wrong", right, categories=["right", "wrong"], note=note))
     if isinstance(run.held_out, Split):
         part = np.full(len(run.ids), -1)

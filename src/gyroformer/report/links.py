@@ -31,7 +31,7 @@ class MissingEdge:
 
 
 def roc(run: RunRecord) -> tuple[Array, Array] | None:
-    """Return the rates of false and of true alarms on the test pairs; None if these are not known."""
+    """Return the rates of false and of true alarms on the pairs held out; None if these are not known."""
     from sklearn.metrics import roc_curve
 
     if not isinstance(run.held_out, LinkSplit):
@@ -39,7 +39,9 @@ def roc(run: RunRecord) -> tuple[Array, Array] | None:
     split, decoder = run.held_out, decoder_of(run)
     if decoder is None:
         return None
-    edges, others = (_logits(run, decoder, pairs) for pairs in (split.test, split.test_non))
+    part, _ = run.unseen
+    pairs = getattr(split, part), getattr(split, f"{part}_non")
+    edges, others = (_logits(run, decoder, some) for some in pairs)
     truth = np.repeat([1, 0], [edges.size, others.size])
     false, true, _ = roc_curve(truth, np.concatenate((edges, others)))
     return false, true
@@ -80,7 +82,7 @@ def roc_chart(run: RunRecord) -> Spec | None:
     panel = {"title": "found edges", "height": 230, "from": 0, "to": 1, "diagonal": True}
     return {
         "kind": "panels",
-        "title": "ROC curve of the test pairs",
+        "title": f"ROC curve of the {run.unseen[1]} pairs",
         "x": "false alarms",
         "from": 0,
         "to": 1,

@@ -11,12 +11,21 @@ import gyroformer
 from gyroformer.durable import check_target, make_folder, write_output
 from gyroformer.errors import UsageError
 from gyroformer.report.bundle import policy, script, style
-from gyroformer.report.classes import calibration, calibration_chart, confusion_table, judged
+from gyroformer.report.classes import (
+    Array,
+    calibration,
+    calibration_chart,
+    confusion,
+    confusion_table,
+    judged,
+    tested_matrix,
+)
 from gyroformer.report.closeness import Progress
 from gyroformer.report.curves import CURVE_ROWS, is_thinned, run_colour, training_chart
 from gyroformer.report.explorer import MOST_HEADS, MOST_PICTURES, NodeData, explorer_data
 from gyroformer.report.links import missing_edges, missing_table, roc_chart
 from gyroformer.report.markup import comparison, figure, nested_table, text
+from gyroformer.report.models import model_tables
 from gyroformer.report.names import model_name, number, task_title
 from gyroformer.report.node_data import read_node_data
 from gyroformer.report.record import RunRecord, read_run, run_folders, run_names
@@ -28,7 +37,12 @@ REPORT = "report.html"
 
 
 def write_report(
-    runs: Sequence[Path], target: Path, *, node_data: Path | None = None, progress: Progress | None = None
+    runs: Sequence[Path],
+    target: Path,
+    *,
+    node_data: Path | None = None,
+    names: Sequence[str] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Write the page of one run, or of several side by side, and return its path.
 
@@ -36,17 +50,17 @@ def write_report(
         runs: run folders; a folder that is no run stands for the runs right in it (``--seeds``).
         target: the file to write.
         node_data: a table of more columns for the nodes: ids first, CSV, TSV, text or parquet.
+        names: what the runs are called, one for each; by default their folders.
         progress: called with (nodes done, nodes in all) while distances are computed.
     """
     check_report_target(target, run_folders(runs))
-    return _write(page(read_runs(runs), node_data=node_data, progress=progress), target)
+    return _write(page(read_runs(runs, names), node_data=node_data, progress=progress), target)
 
 
-def read_runs(paths: Sequence[Path]) -> list[RunRecord]:
+def read_runs(paths: Sequence[Path], names: Sequence[str] | None = None) -> list[RunRecord]:
     """Return the runs that folders stand for, each with a name of its own."""
     folders = run_folders(paths)
-    names = run_names(folders)
-    return [read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
+    return [read_run(folder, name) for folder, name in zip(folders, names or run_names(folders), strict=True)]
 
 
 def write_run_report(folder: Path) -> Path:
@@ -148,7 +162,7 @@ def _summary(run: RunRecord) -> str:
 
 def _comparison(runs: Sequence[RunRecord]) -> str:
     columns = [(run.name, run_colour(index)) for index, run in enumerate(runs)]
-    table = spread_line(runs) + comparison(columns, comparison_rows(runs))
+    table = spread_line(runs) + model_tables(runs) + comparison(columns, comparison_rows(runs))
     different = differing_settings(runs)
     if different:
         shown = f"<summary>Settings that differ ({len(different)})</summary>{comparison(columns, different)}"
@@ -231,7 +245,11 @@ def _structure(run: RunRecord) -> str:
 
 
 def _classes(run: RunRecord) -> str:
-    found = judged(run)
+    found, tested = judged(run), tested_matrix(run)
+    names = [run.class_name(label) for label in range(0 if tested is None else len(tested))]
+    if tested is not None:
+        said = "the test nodes, by the model that was tested, which is not the final one of this page"
+        return f'<h2>Classes</h2><div class="grid">{_matrix(tested, names, said)}</div>'
     if found is None:
         return ""
     error = calibration(found)[2]
@@ -240,19 +258,30 @@ def _classes(run: RunRecord) -> str:
         f"{number(100 * error)} %."
     )
     chart = figure(calibration_chart(found), "Can the probabilities be trusted?", said)
-    matrix = (
-        f"<figure><h3>True classes (rows) against predicted ones</h3>{confusion_table(found)}"
-        f"<figcaption>On {text(found.what)}: {number(len(found.truth))}. Scores in percent.</figcaption></figure>"
+    return (
+        f'<h2>Classes</h2><div class="grid">{_matrix(confusion(found), found.names, found.what)}{chart}</div>'
     )
-    return f'<h2>Classes</h2><div class="grid">{matrix}{chart}</div>'
+
+
+def _matrix(matrix: Array, names: Sequence[str], what: str) -> str:
+    return (
+        f"<figure><h3>True classes (rows) against predicted ones</h3>{confusion_table(matrix, names)}"
+        f"<figcaption>On {text(what)}: {number(int(matrix.sum()))}. Scores in percent: precision is how many of the "
+        "nodes given to a class are of it, recall how many of its nodes are found, F1 their harmonic mean."
+        "</figcaption></figure>"
+    )
 
 
 def _links(run: RunRecord) -> str:
     parts = []
     chart = roc_chart(run)
     if chart is not None:
-        area = run.results.get("test_auc")
-        said = f"Test edges against as many pairs that are none; the area below is the AUC, {number(area)} %."
+        part, what = run.unseen
+        area = run.results.get(f"{part}_auc")
+        said = (
+            f"{what.capitalize()} edges against as many pairs that are none; the area below is the AUC, "
+            f"{number(area)} %."
+        )
         parts.append(figure(chart, "ROC curve", said))
     missing = missing_edges(run)
     if missing:

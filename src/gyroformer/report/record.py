@@ -84,6 +84,14 @@ class RunRecord:
         return None if self.probability is None else self.probability.argmax(-1)
 
     @property
+    def unseen(self) -> tuple[str, str]:
+        """The part of the split that it may be judged on, and what the nodes or edges of it are called.
+
+        The test of a run that is not finished is not looked at.
+        """
+        return ("val", "validation") if self.results.get("stopped") == "interrupted" else ("test", "test")
+
+    @property
     def task(self) -> str:
         """What was trained for."""
         return str(self.results.get("task"))
@@ -105,12 +113,18 @@ class RunRecord:
 
 
 def run_folders(paths: Sequence[Path]) -> list[Path]:
-    """Return the runs that are meant: a folder that is no run itself stands for the runs right in it."""
+    """Return the runs that are meant: a folder that is no run itself stands for the runs right in it.
+
+    Where there are none right in it, as ``gyroformer compare`` leaves a folder, it stands for those one folder deeper.
+    """
     found: list[Path] = []
     for path in paths:
         if not path.is_dir():
             raise UsageError(f"{path}: is not a folder; give the folder of a run (see runs/)")
-        inside = [] if (path / CONFIG).exists() else sorted(path.glob(f"*/{RESULTS}"), key=_by_number)
+        inside: list[Path] = []
+        if not (path / CONFIG).exists():
+            inside = list(path.glob(f"*/{RESULTS}")) or list(path.glob(f"*/*/{RESULTS}"))
+            inside.sort(key=_by_number)
         found += [result.parent for result in inside] or [path]
     distinct = list(dict.fromkeys(folder.resolve() for folder in found))
     if not distinct:
@@ -118,10 +132,11 @@ def run_folders(paths: Sequence[Path]) -> list[Path]:
     return distinct
 
 
-def _by_number(result: Path) -> tuple[str, int, str]:
+def _by_number(result: Path) -> tuple[Path, str, int]:
     """Return a key that sorts seed-10 after seed-9."""
-    stem, _, number = result.parent.name.rpartition("-")
-    return (stem, int(number), "") if number.isdecimal() else (result.parent.name, -1, "")
+    above, name = result.parent.parent, result.parent.name
+    stem, _, number = name.rpartition("-")
+    return (above, stem, int(number)) if number.isdecimal() else (above, name, -1)
 
 
 def run_names(folders: Sequence[Path]) -> list[str]:

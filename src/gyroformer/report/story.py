@@ -30,7 +30,7 @@ def graph_name(run: RunRecord) -> str:
 
 def story(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
     """Return the paragraphs of a run, as HTML; among ``others`` its flat twin is looked for."""
-    parts = [_goal(run), _quality(run, others), _curvatures(run), _effort(run)]
+    parts = [_goal(run), _quality(run, others), _final(run), _curvatures(run), _effort(run)]
     shown = "".join(f"<p>{part}</p>" for part in parts if part)
     command = repeated(run)
     if command:
@@ -46,6 +46,8 @@ def _goal(run: RunRecord) -> str:
         "classify": "learned to tell the classes of {}",
         "link": "placed {} so that held-out edges can be told from pairs that are none",
     }.get(run.task, f"was trained for {text(run.task)} on {{}}")
+    if "hierarchy_map" in run.results:
+        what = "placed {} so that the ancestors of a node come before all other nodes"
     subject = f"the {number(nodes)} nodes of <strong>{text(graph_name(run))}</strong>"
     return f"<strong>{text(model_name(run.results.get('model')))}</strong> {what.format(subject)}, in {room}."
 
@@ -58,13 +60,30 @@ def _quality(run: RunRecord, others: Sequence[RunRecord]) -> str:
     meaning = {
         "map": "mAP, mean average precision: sort all nodes by their distance from one of them, and see whether its "
         "neighbours come first; 100 % is perfect",
+        "hierarchy_map": "mean average precision over ancestors: sort all nodes by how likely they are to be above "
+        "one of them, and see whether its ancestors come first; 100 % is perfect",
         "test_f1": "of the test nodes, none of which was trained on, so many get their true class",
+        "val_f1": "of the validation nodes, by which the epoch is chosen, so many get their true class; the test waits "
+        "for the end of the run",
+        "val_auc": "AUC on the validation edges, by which the epoch is chosen: such an edge is ranked above a pair "
+        "that is none so often; the test waits for the end of the run",
         "test_auc": "AUC: a held-out edge is ranked above a pair that is none so often; 50 % is chance",
     }.get(key, metric_title(key))
     if key == "test_f1" and isinstance(run.results.get("split"), dict) and run.results["split"].get("leaks"):
         meaning = "micro-F1 on the test nodes, some of which were trained on"
     shown = f'It reached <strong class="figure">{number(value)} %</strong> ({text(meaning)}).'
     return f"{shown} {_beside_twin(run, key, value, others)}".strip()
+
+
+def _final(run: RunRecord) -> str:
+    final = run.results.get("final")
+    if not final:
+        return ""
+    return (
+        f"The model of this page is another than the one that was tested: it was then trained on all "
+        f"{number(final.get('nodes'))} labelled nodes, for {number(final.get('epochs'))} epochs, and has "
+        "no test of its own."
+    )
 
 
 def _beside_twin(run: RunRecord, key: str, value: float, others: Sequence[RunRecord]) -> str:

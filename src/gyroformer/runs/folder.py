@@ -98,7 +98,7 @@ class RunFolder:
             if (self.path / RESULTS).exists():
                 verify_run(self.path)
                 self.finished = is_done(self.path, job)
-            if not self.finished and _epochs(about["job"]) != _epochs(job):
+            if not self.finished and _length(about["job"]) != _length(job):
                 # results go first: whatever happens next, this is a run to be resumed
                 (self.path / RESULTS).unlink(missing_ok=True)
                 changed = {**about, "gyroformer": gyroformer.__version__, "job": job}
@@ -289,8 +289,8 @@ def plain_job(config: Mapping[str, Any]) -> Job:
 def check_folder(path: Path, job: Job, *, resume: bool) -> dict[str, Any] | None:
     """Return ``config.json`` of the run in a folder that may be resumed, None for a folder without a run; else raise.
 
-    A run that failed, or that has no checkpoint yet, does not count unless it is to be resumed. The number of epochs
-    may be another than before. Nothing is written: a job is checked before its folder is touched.
+    A run that failed, or that has no checkpoint yet, does not count unless it is to be resumed. The length of the
+    training may be another than before. Nothing is written: a job is checked before its folder is touched.
     """
     if not (path / CONFIG).exists():
         if CheckpointFolder(path / CHECKPOINTS).epochs() or (path / RESULTS).exists():
@@ -311,7 +311,7 @@ def check_folder(path: Path, job: Job, *, resume: bool) -> dict[str, Any] | None
             f"{path}: was begun by gyroformer {about.get('gyroformer')} in folder format {about.get('format')}, and "
             f"this version goes on with format {FORMAT} only; choose another --out"
         )
-    key = first_difference(_with_epochs(about["job"], _epochs(job)), job)
+    key = first_difference(_with_length(about["job"], _length(job)), job)
     if key is not None:
         raise UsageError(
             f"{path}: the run here has {key[0]} = {key[1]!r}, now it is {key[2]!r}; resume with the same "
@@ -321,20 +321,28 @@ def check_folder(path: Path, job: Job, *, resume: bool) -> dict[str, Any] | None
 
 
 def is_done(path: Path, job: Job) -> bool:
-    """Return whether a folder holds the results of a job, trained for at least as many epochs as it is to be."""
+    """Return whether a folder holds the results of a job, trained for at least as long as it is to be."""
     if not (path / RESULTS).exists():
         return False
-    before, now = _epochs(read_json(path / CONFIG).get("job", {})), _epochs(job)
-    return before is None or now is None or now <= before
+    before, now = _length(read_json(path / CONFIG).get("job", {})), _length(job)
+    if not before or not now or before == now:
+        return True
+    reached = before["epochs"]
+    if before["converged"] != now["converged"]:  # it may have stopped before its last epoch
+        reached = read_results(path).get("epochs", reached)
+    return bool(now["epochs"] <= reached)
 
 
-def _epochs(job: Job) -> int | None:
+def _length(job: Job) -> dict[str, Any]:
+    """Return the settings that say how long a run is trained; empty if it has none."""
     training = job.get("training")
-    return training.get("epochs") if isinstance(training, dict) else None
+    if not isinstance(training, dict) or training.get("epochs") is None:
+        return {}
+    return {"epochs": training["epochs"], "converged": training.get("converged")}
 
 
-def _with_epochs(job: Job, epochs: int | None) -> Job:
-    return job if _epochs(job) is None else {**job, "training": {**job["training"], "epochs": epochs}}
+def _with_length(job: Job, length: dict[str, Any]) -> Job:
+    return job if not _length(job) else {**job, "training": {**job["training"], **length}}
 
 
 def first_difference(old: object, new: object, key: str = "") -> tuple[str, object, object] | None:

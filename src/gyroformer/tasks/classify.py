@@ -1,6 +1,6 @@
 """Node classification: cross-entropy on some nodes, chosen on others, tested on the rest."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from gyroformer.errors import DataError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: the ten splits of geom-gcn
 STORED_SPLITS = 10
 MAX_SEED = 2**32 - 1
+#: classes up to which results hold the confusion matrix
+MOST_CLASSES = 100
 
 
 class ClassifyObjective(Options):
@@ -35,6 +37,12 @@ class ClassifyObjective(Options):
     )
     stratified: bool = option("whether a random split keeps the classes' fractions", default=False)
     balanced: bool = option("whether every class weighs the same in the loss", default=False)
+    final: bool = option(
+        "after choosing and testing, train a last model on all labelled nodes, for as many epochs as were best; it is "
+        "the one that predict uses, and has no test of its own",
+        default=False,
+        neutral=False,
+    )
 
 
 class NodeClassification(Task):
@@ -49,6 +57,9 @@ class NodeClassification(Task):
     name = "classify"
     title = "node classification"
     help = """Classify nodes: train on some, choose the best epoch on others, print the F1 on the rest.
+
+    F1 is, for one class, the harmonic mean of precision (how many of the nodes given to it are of it) and recall (how
+    many of its nodes are found); over all classes together (micro-F1) it is the fraction of nodes that are right.
 
     Example: gyroformer classify cora --seeds 10
     """
@@ -109,9 +120,15 @@ class NodeClassification(Task):
         return {f"test_{name}": value for name, value in metrics.items()}
 
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
-        """Return the metrics of the test and of the validation, and what they were taken on."""
+        """Return the metrics of the test, also class by class, those of the validation, and what they were taken on."""
+        found = {**self.test(model), **self.results_so_far(model, metrics)}
+        if self._test.numel() and self.classes <= MOST_CLASSES:
+            found["test_confusion"] = confusion(model.scores(self.data), self.y, self._test, self.classes)
+        return found
+
+    def results_so_far(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
+        """Return the metrics of the validation, and what they were taken on."""
         return {
-            **self.test(model),
             **metrics,
             "label_names": self.data.label_names if "label_names" in self.data else None,
             "split": self.split.about(),
@@ -122,6 +139,33 @@ class NodeClassification(Task):
 
         weight = None if self.weight is None else self.weight.to(scores)
         return functional.cross_entropy(scores[nodes], self.y[nodes], weight=weight)
+
+
+class WholeClassification(NodeClassification):
+    """The task of learning from every labelled node, when all has been chosen and tested: nothing is held out.
+
+    Args:
+        task: the task that the choice was made by.
+        balanced: whether every class weighs the same in the loss.
+    """
+
+    def __init__(self, task: NodeClassification, *, balanced: bool = False) -> None:
+        super().__init__(task.data, task.split)
+        self._train = (self.y >= 0).nonzero().flatten()
+        self.weight = class_weights(self.y[self._train], self.classes) if balanced else None
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes that it learns from."""
+        return self._train.numel()
+
+    def evaluate(self, model: "GraphModel") -> dict[str, float]:
+        """Return the cross-entropy on the nodes that are learned from."""
+        return {"train_loss": float(self._entropy(model.scores(self.data), self._train))}
+
+    def rank(self, metrics: Mapping[str, float]) -> tuple[float, ...]:
+        """Keep the last state: there is nothing left to choose by."""
+        return ()
 
 
 def split_of(graph: "Data", objective: ClassifyObjective, seed: int) -> "Split":
@@ -157,6 +201,34 @@ def class_weights(y: "Tensor", classes: int) -> "Tensor":
     counts = y.bincount(minlength=classes).double()
     present = counts > 0
     return (y.numel() / (present.sum() * counts.clamp(min=1))).where(present, 0.0)
+
+
+def confusion(scores: "Tensor", y: "Tensor", nodes: "Tensor", classes: int) -> list[list[int]]:
+    """Return how many of ``nodes`` of each true class (rows) are given each class (columns)."""
+    place = y[nodes] * classes + scores[nodes].argmax(-1)
+    found: list[list[int]] = place.bincount(minlength=classes * classes).reshape(classes, classes).tolist()
+    return found
+
+
+def class_scores(matrix: Sequence[Sequence[int]]) -> list[dict[str, float | int | None]]:
+    """Return of a confusion matrix nodes, precision, recall and F1 of each class, in percent; None where undefined."""
+    given = [sum(row[label] for row in matrix) for label in range(len(matrix))]
+    found: list[dict[str, float | int | None]] = []
+    for label, row in enumerate(matrix):
+        right, true = row[label], sum(row)
+        found.append(
+            {
+                "nodes": true,
+                "precision": _percent(right, given[label]),
+                "recall": _percent(right, true),
+                "f1": _percent(2 * right, given[label] + true),
+            }
+        )
+    return found
+
+
+def _percent(part: int, whole: int) -> float | None:
+    return 100 * part / whole if whole else None
 
 
 def classification_metrics(scores: "Tensor", y: "Tensor", nodes: "Tensor") -> dict[str, float]:

@@ -13,6 +13,7 @@ The term of an edge with a weight counts so many times: :math:`\sum w_{uv} d(u,v
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from gyroformer.data.registry import DATASETS
 from gyroformer.errors import DataError, UsageError
 from gyroformer.options import Options, option, options_of
 from gyroformer.tasks.task import Task
@@ -30,6 +31,8 @@ ALL_PAIRS_NODES = 30_000
 SAMPLED_NEGATIVES = 1024
 #: nodes up to which mAP is exact by default, and the number of nodes it is taken over beyond that
 EXACT_MAP_NODES, SAMPLED_MAP_NODES = 20_000, 2_000
+#: fraction by which the loss of a graph of the user's own must fall over 50 epochs: chosen on two graphs, docs/log.md
+CONVERGED = 1e-2
 
 
 class EmbedObjective(Options):
@@ -111,13 +114,16 @@ class Reconstruction(Task):
     title = "embedding"
     help = """Embed a graph: train a model to reconstruct it, write the embeddings, print the mAP.
 
-    mAP is the mean average precision, in percent, with which the nearest nodes are the neighbours.
+    mAP is the mean average precision, in percent: how well the nodes nearest to a node are its neighbours. A curvature
+    says how a space is bent: below 0 hyperbolic, for trees and hubs; 0 flat; above 0 a sphere. A graph of your own is
+    trained until its loss has converged; --thorough takes the full length.
 
     With --hierarchy the edges have a direction, and a node's ancestors are to come before all others.
 
     Example: gyroformer embed web-edu --dim 16 --heads 2 --out runs/web-edu
     """
     Objective = EmbedObjective
+    run_flags = ("thorough",)
     uses_weights = True
     shown = ("map",)
     judged_by = "map"
@@ -213,6 +219,16 @@ class Reconstruction(Task):
     def uses_features(cls, objective: EmbedObjective) -> bool:
         """Return whether the objective asks for features; by default each node has a vector of its own."""
         return objective.use_features
+
+    @classmethod
+    def usual(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """A graph of the user's own is trained until it has converged, unless the epochs are given.
+
+        A hierarchy is not: its loss falls to 0 when all is learned, and by leaps before.
+        """
+        training, source = values.get("training", {}), values.get("graph", {}).get("source", "")
+        whole = source in DATASETS or "epochs" in training or values.get("objective", {}).get("hierarchy")
+        return {} if whole else {"training": {"converged": CONVERGED}}
 
     @classmethod
     def implied(cls, values: Mapping[str, Any]) -> dict[str, Any]:

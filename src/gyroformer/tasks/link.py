@@ -183,11 +183,15 @@ class LinkPrediction(Task):
 
         The decoder is calibrated first, on the validation pairs.
         """
+        so_far = self.results_so_far(model, metrics)
+        return {**self.test(model), **so_far}
+
+    def results_so_far(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
+        """Return the same without the test."""
         decoder, positions = self.decoder, model.positions(self.data)
         decoder.calibrate(*(self.logits(positions, pairs) for pairs in self._val))
         weight = decoder.degree_weight
         return {
-            **self.test(model),
             **metrics,
             "decoder": {
                 "kind": decoder.kind,

@@ -107,6 +107,10 @@ class Task(ABC):
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
         """Return the results of the trained model; what is held out for the test is looked at here, once."""
 
+    def results_so_far(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
+        """Return the results of a run that is not finished: what is held out for the test is not looked at."""
+        return dict(metrics)
+
     @classmethod
     def uses_features(cls, objective: Any) -> bool:
         """Return whether the model is to see the graph's features, if it has any."""
@@ -121,6 +125,11 @@ class Task(ABC):
     def shown_for(cls, objective: Any) -> tuple[str, ...]:
         """Return the keys of the results that are printed for an objective, the one that counts first."""
         return cls.shown
+
+    @classmethod
+    def usual(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings for what the user gave that go before those of the usual recipe, nested like a job's."""
+        return {}
 
     @classmethod
     def implied(cls, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,9 +51,9 @@ class Learner:
         for module in self.parts.values():
             module.train(mode)
 
-    def set_rates(self, epoch: int, *, lowered: bool) -> float:
-        """Set the learning rates of ``epoch`` and return that of the ordinary parameters."""
-        factor = self.settings.factor(epoch) * (LOWERING if lowered else 1.0)
+    def set_rates(self, epoch: int, *, lowered: bool, epochs: int | None = None) -> float:
+        """Set the learning rates of ``epoch`` in a run of ``epochs``; return that of the ordinary parameters."""
+        factor = self.settings.factor(epoch, epochs) * (LOWERING if lowered else 1.0)
         ordinary, curved = self.optimizer.param_groups
         ordinary["lr"] = self.settings.lr * factor
         curved["lr"] = self.settings.curvature_lr * factor

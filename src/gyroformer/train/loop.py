@@ -24,6 +24,7 @@ from gyroformer.tasks.task import Task
 from gyroformer.train.compiled import compiled
 from gyroformer.train.diverged import Culprit, NotFinite, find_culprit
 from gyroformer.train.learner import LOWERING, Learner, load_random_state, random_state
+from gyroformer.train.length import Length
 from gyroformer.train.outcome import Outcome, Progress
 from gyroformer.train.pace import Pace
 from gyroformer.train.signals import StopRequest, stop_requests
@@ -35,6 +36,8 @@ _log = logging.getLogger(__name__)
 GOOD_EVERY = 10
 
 Listener = Callable[[Progress], None]
+#: hears what is being done, for work that may take long
+Stage = Callable[[str], None]
 
 
 def fit(
@@ -44,6 +47,8 @@ def fit(
     *,
     run: RunFolder | None = None,
     listen: Listener | None = None,
+    until: int | None = None,
+    stage: Stage = lambda text: None,
 ) -> Outcome:
     """Train ``model`` for ``task``; at the end it holds the best state, in evaluation mode.
 
@@ -56,6 +61,8 @@ def fit(
         settings: learning rates, length and intervals.
         run: where to keep rows and checkpoints; None keeps nothing.
         listen: called after each epoch.
+        until: the last epoch, if it is not the settings': learning rates take the settings' course up to there.
+        stage: hears what is done between the steps.
 
     Raises:
         DivergedError: the loss, a gradient or a metric left the finite numbers for the second time.
@@ -69,7 +76,7 @@ def fit(
     learner = Learner(model, task, settings)
     if run is not None:
         run.task_module = task.module
-    training = _Training(learner, run, listen)
+    training = _Training(learner, run, listen, until, stage)
     with (
         stop_requests() as stop,
         compiled(model, settings.compile),
@@ -81,7 +88,15 @@ def fit(
 class _Training:
     """A run in progress: what changes from epoch to epoch beside the learner."""
 
-    def __init__(self, learner: Learner, run: RunFolder | None, listen: Listener | None) -> None:
+    def __init__(
+        self,
+        learner: Learner,
+        run: RunFolder | None,
+        listen: Listener | None,
+        until: int | None,
+        stage: Stage,
+    ) -> None:
+        self._until, self._stage = until, stage
         self.learner, self.settings, self.run, self.listen = learner, learner.settings, run, listen
         self.rows = run.metrics if run else MetricsFile(None)
         found = run.load_checkpoint() if run else None
@@ -101,6 +116,7 @@ class _Training:
         self._begun_at, self._carried, self._first = time.monotonic(), found.seconds, found.epoch
         self._saved_at = self._begun_at
         self._pace = Pace(found.epoch)
+        self.length = Length(self.settings, (row["loss"] for row in self.rows.rows))
         if run:
             # weights, two moments, the best weights, and a good state of another epoch; two of these are kept
             run.check_space(2 * 7 * sum(t.numel() * t.element_size() for t in learner.weights().values()))
@@ -110,12 +126,17 @@ class _Training:
         return self._carried + time.monotonic() - self._begun_at
 
     @property
+    def last(self) -> int:
+        """The last epoch, as far as it is known."""
+        return self.length.epochs if self._until is None else min(self._until, self.length.epochs)
+
+    @property
     def out_of_patience(self) -> bool:
         return self.settings.patience is not None and self.stale >= self.settings.patience
 
     def finish(self, stop: StopRequest, board: Scalars) -> Outcome:
         """Train to the end."""
-        while self.epoch < self.settings.epochs and not self.out_of_patience:
+        while self.epoch < self.last and not self.out_of_patience:
             before = random_state()
             try:
                 row = self._one_epoch()
@@ -125,6 +146,7 @@ class _Training:
             self.rows.append(row)
             if self.run:
                 self.run.write_rows()
+            self._note_convergence(row["loss"])
             board(row)
             self._tell(row)
             self._maybe_save()
@@ -132,16 +154,26 @@ class _Training:
                 self._interrupt()
         return self._outcome()
 
+    def _note_convergence(self, loss: float) -> None:
+        before = self.length.known
+        self.length.add(loss)
+        if self.length.converged and not before:
+            _log.info(
+                "the loss has converged at epoch %d; %d epochs in all (--thorough trains all %d)",
+                *(self.epoch, self.length.epochs, self.settings.epochs),
+            )
+
     def _one_epoch(self) -> Row:
         """Do one step, and what is due after it; NotFinite leaves the epoch counter where it was."""
         epoch = self.epoch + 1
-        rate = self.learner.set_rates(epoch, lowered=self.lowered)
+        rate = self.learner.set_rates(epoch, lowered=self.lowered, epochs=self.length.epochs)
         row: Row = {"epoch": epoch, "loss": self._step(), "lr": rate}
         curvatures = self.learner.curvatures()
         if curvatures is not None:
             row["curvatures"] = curvatures
-        evaluated = epoch % self.settings.eval_every == 0 or epoch == self.settings.epochs
+        evaluated = epoch % self.settings.eval_every == 0 or epoch == self.last
         if evaluated:
+            self._stage("evaluating")
             with self._pace.evaluation():
                 row["metrics"] = self._evaluate()
         if evaluated or epoch % GOOD_EVERY == 0:
@@ -217,6 +249,7 @@ class _Training:
             self.run.rewind(self._checkpoint())
         else:
             self.rows.rewind(self.epoch)
+        self.length = Length(self.settings, (row["loss"] for row in self.rows.rows))
         self._saved = None
 
     def _culprit(self, failure: NotFinite, before: State) -> Culprit:
@@ -233,16 +266,17 @@ class _Training:
     def _tell(self, row: dict[str, Any]) -> None:
         if self.listen is None:
             return
-        left = self._pace.left(self.epoch, self.settings)
+        left = self._pace.left(self.epoch, self.last, self.settings.eval_every)
         self.listen(
             Progress(
                 epoch=self.epoch,
-                epochs=self.settings.epochs,
+                epochs=self.last,
                 loss=row["loss"],
                 metrics=self.metrics,
                 curvatures=row.get("curvatures", []),
                 seconds=self.seconds,
                 seconds_left=left,
+                at_most=not self.length.known,
             )
         )
 
@@ -287,7 +321,11 @@ class _Training:
             best_epoch=self.best.epoch if self.best else self.epoch,
             metrics=self.best.metrics if self.best else self.metrics,
             history=self.rows.rows,
-            stopped="patience" if self.out_of_patience else "finished",
+            stopped="patience"
+            if self.out_of_patience
+            else "converged"
+            if self.length.converged
+            else "finished",
             seconds=self.seconds,
             lowered=self.lowered,
             compiled=self.settings.compile,

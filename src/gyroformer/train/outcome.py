@@ -14,7 +14,8 @@ class Outcome:
         metrics: the task's metrics of that state.
         history: a row for each epoch: ``epoch``, ``loss``, ``lr``, ``curvatures`` if the model has any, and
             ``metrics`` where it was evaluated.
-        stopped: ``"finished"`` or ``"patience"``.
+        stopped: ``"finished"``, ``"patience"`` or ``"converged"``; ``"interrupted"`` of a run that is asked before its
+            end.
         seconds: training time over all resumptions.
         lowered: whether the learning rates were lowered after a step that was not finite.
         compiled: whether the model was compiled.
@@ -36,12 +37,13 @@ class Progress:
 
     Attributes:
         epoch: epochs done.
-        epochs: epochs in all.
+        epochs: epochs in all, as far as it is known.
         loss: the loss of this epoch.
         metrics: those of the last evaluation; empty before the first.
         curvatures: the model's curvatures, layer by layer; empty if it has none.
         seconds: training time over all resumptions.
-        seconds_left: time that the rest will take if no epoch stops it early.
+        seconds_left: time that the rest will take, evaluations included, if no epoch stops it early.
+        at_most: whether it may well stop early: its loss has not converged yet.
     """
 
     epoch: int
@@ -51,3 +53,4 @@ class Progress:
     curvatures: list[float]
     seconds: float
     seconds_left: float
+    at_most: bool = False

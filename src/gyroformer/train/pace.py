@@ -4,8 +4,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gyroformer.options.training import TrainOptions
-
 
 class Pace:
     """Counts the time of steps and of evaluations.
@@ -26,13 +24,13 @@ class Pace:
         self._evaluating += time.monotonic() - begun
         self._evaluations += 1
 
-    def left(self, epoch: int, settings: TrainOptions) -> float:
-        """Return the seconds that the epochs after ``epoch`` will take if none stops early."""
+    def left(self, epoch: int, epochs: int, eval_every: int) -> float:
+        """Return the seconds that the epochs from ``epoch`` to ``epochs`` will take if none stops early."""
         done = epoch - self._first
         if done < 1:
             return 0.0
         step = (time.monotonic() - self._begun - self._evaluating) / done
         each = self._evaluating / self._evaluations if self._evaluations else step
-        evaluations = settings.epochs // settings.eval_every - epoch // settings.eval_every
-        last = settings.epochs % settings.eval_every != 0 and epoch < settings.epochs
-        return step * (settings.epochs - epoch) + each * (evaluations + last)
+        evaluations = epochs // eval_every - epoch // eval_every
+        last = epochs % eval_every != 0 and epoch < epochs
+        return step * (epochs - epoch) + each * (evaluations + last)

@@ -8,6 +8,7 @@ nodes, so that their differences are not independent: there the variance of the 
 import dataclasses as dc
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 #: two-sided
 LEVEL = 0.95
@@ -75,6 +76,42 @@ def signed_rank(values: Sequence[float]) -> float | None:
 def paired_values(ours: Mapping[int, float], others: Mapping[int, float]) -> list[float]:
     """Return ours minus theirs for each seed that both have."""
     return [ours[seed] - others[seed] for seed in sorted(ours.keys() & others.keys())]
+
+
+def against_first(values: Mapping[str, Mapping[int, float]], *, overlap: float = 0.0) -> list[dict[str, Any]]:
+    """Return the paired differences of the first model against each other one, with all tests.
+
+    Args:
+        values: a metric by seed, of each model.
+        overlap: as in :func:`paired_difference`.
+    """
+    (first, ours), *others = values.items()
+    found: list[dict[str, Any]] = []
+    for name, theirs in others:
+        one = paired_difference(ours, theirs, overlap=overlap)
+        if one is not None:
+            rank = signed_rank(paired_values(ours, theirs))
+            found.append({"first": first, "model": name, **dc.asdict(one), "wilcoxon": rank})
+    return add_holm(found)
+
+
+def add_holm(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return differences with their p-values ``t`` adjusted as one family under ``holm``, where they have one."""
+    tested = [row for row in found if row["t"] is not None]
+    for row, p in zip(tested, holm([row["t"] for row in tested]), strict=True):
+        row["holm"] = p
+    return found
+
+
+def overlap_of(splits: Sequence[Mapping[str, Any] | None]) -> float:
+    """Return the overlap for :func:`paired_difference` of runs with these splits, as results have them.
+
+    Where the runs have splits of their own it is the size of the test by that of the training; else 0.
+    """
+    known = [split for split in splits if split is not None]
+    if len({split["sha256"] for split in known}) < 2 or not known[0]["train"]:
+        return 0.0
+    return float(known[0]["test"] / known[0]["train"])
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gyroformer.paper.statistics import holm, paired_difference, sample_half, signed_rank
+from gyroformer.runs.statistics import holm, paired_difference, sample_half, signed_rank
 
 
 def by_seed(values):
