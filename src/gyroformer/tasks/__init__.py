@@ -11,6 +11,7 @@ TASKS: dict[str, type[Task]] = {
 }
 
 #: every result that is printed for some task, in the order of importance: the first that a run has counts
-SHOWN = tuple(dict.fromkeys(key for task in (Hierarchy, *TASKS.values()) for key in task.shown))
+_KINDS: tuple[type[Task], ...] = (Hierarchy, *TASKS.values())
+SHOWN = tuple(dict.fromkeys(key for task in _KINDS for key in task.shown))
 
 __all__ = ["SHOWN", "TASKS", "Hierarchy", "LinkPrediction", "NodeClassification", "Reconstruction", "Task"]
