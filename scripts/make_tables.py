@@ -22,7 +22,7 @@ from tables.options import (
     run_options,
     transformer_options,
 )
-from tables.paper import paper_costs, paper_differences, paper_table
+from tables.paper import hierarchies, paper_costs, paper_differences, paper_table
 
 from gyroformer.options import options_of
 from gyroformer.options.features import FeatureOptions
@@ -37,6 +37,7 @@ PAGES = (
     "docs/structure.md",
     "docs/model.md",
     "docs/tasks.md",
+    "docs/hierarchies.md",
     "docs/models.md",
     "docs/predict.md",
     "docs/options.md",
@@ -68,7 +69,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "link": link,
     "models": models,
     "pairs": pairs,
-    **{name: lambda name=name: paper_table(name) for name in SHOWN},
+    **{name: lambda name=name: paper_table(name) for name in SHOWN if name != "hierarchies"},
+    "hierarchies": hierarchies,
     **{f"{name}_differences": lambda name=name: paper_differences(name) for name in SHOWN},
     "costs": paper_costs,
     "curvature": lambda: curvature_rows(seconds=False),

@@ -26,6 +26,7 @@ PAGES = sorted(
 #: pages that a test of their own runs, with the data sets that they need
 ELSEWHERE = {
     "datasets.md": "tests/data/test_docs_page.py",
+    "hierarchies.md": "tests/cli/test_hierarchy.py",
     "predict.md": "tests/jobs/test_predict_page.py",
     "structure.md": "tests/graphs/test_structure_page.py",
 }

@@ -1,9 +1,11 @@
 """Tables of what `gyroformer reproduce` keeps."""
 
+import json
+
 from gyroformer.paper.costs import read_costs
 from gyroformer.paper.summary import collected, differences
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
-from gyroformer.runs.rows import Rows, read_rows
+from gyroformer.runs.rows import Rows, key_of, read_rows
 from tables.markdown import ROOT, markdown
 
 
@@ -18,6 +20,26 @@ def paper_table(name: str) -> str:
     if not rows:
         return "No runs yet."
     return markdown(["data set", "model", "ours", "paper", "seeds", "width", "parameters"], rows, text=2)
+
+
+def hierarchies() -> str:
+    """Return MAP and mean rank over ancestors by width, model and score, beside the best published."""
+    rows, known = [], paper_rows()
+    for cell in PAPER_TABLES["hierarchies"].cells():
+        found = collected([cell], known)
+        if not found:
+            continue
+        row = found[0]
+        half = "" if row["low"] is None else f" ± {row['mean'] - row['low']:.2f}"
+        done = [known[key] for job in cell.jobs() if (key := key_of(job)) in known]
+        ranks = [json.loads(one["others"])["mean_rank"] for one in done]
+        published = "–" if row["published"] is None else f"{row['published']:.1f}"
+        numbers = [f"{row['mean']:.2f}{half}", f"{sum(ranks) / len(ranks):.2f}", published, str(row["seeds"])]
+        rows.append([row["dataset"], row["model"], *numbers, f"{row['parameters']:,}"])
+    if not rows:
+        return "No runs yet."
+    head = ["hierarchy", "model and score", "MAP", "mean rank", "published", "seeds", "parameters"]
+    return markdown(head, rows, text=2)
 
 
 def paper_rows() -> Rows:

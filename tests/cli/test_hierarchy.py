@@ -1,6 +1,9 @@
 """``embed --hierarchy`` from a file to its answers, as a user types it."""
 
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -98,3 +101,22 @@ def test_ancestors_belong_to_a_hierarchy(tree, tmp_path):
     done = run("predict", tmp_path / "run", "--ancestors", 3)
     assert done.exit_code == 2
     assert "embed --hierarchy" in done.stderr
+
+
+def test_the_page_of_the_documentation_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "hierarchies.md").read_text(encoding="utf-8")
+    names, said = {}, []
+    for kind, block in re.findall(r"^```(python|console)\n(.*?)^```", page, flags=re.M | re.S):
+        if kind == "python":
+            exec(compile(block, "hierarchies.md", "exec"), names)
+            continue
+        for line in block.splitlines():
+            _, _, *args = shlex.split(line)
+            done = run(*args)
+            assert done.exit_code == 0, (line, done.stderr)
+            said.append(done.stdout)
+    assert all(word in said[1] for word in ("canine", "carnivore", "mammal"))
+    embedder = names["embedder"]
+    assert {name for name, _ in embedder.ancestors("wolf", n=3)} == {"canine", "carnivore", "mammal"}
+    assert embedder.score() == 1

@@ -215,7 +215,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if graph is None:
             return self._plan.data
-        data, job, fitted = graph_of(graph), self._plan.job, self._plan.data
+        job, fitted = self._plan.job, self._plan.data
+        data = graph_of(graph, directed=job.graph.directed)
         if fitted.x is None:
             if list(data.ids) != self._ids.names:
                 raise UsageError(
@@ -284,7 +285,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{path}: a run of the task {job.task!r}, and {cls.__name__} is for {cls._task!r}"
             )
         if graph is not None:
-            run.graph = graph_of(graph)
+            run.graph = graph_of(graph, directed=run.settings.graph.directed)
         data, stored = run.graph, run.stored_graph
         if [str(name) for name in data.ids] != run.ids:
             raise UsageError(f"{path}: was run on another graph: its nodes are not those of the one given")
@@ -363,7 +364,7 @@ def own_random_state(device: str) -> Iterator[None]:
 
 def prepared(estimator: GraphEstimator, graph: object) -> tuple["Data", JobSettings]:
     """Return the clean graph and the job of a ``fit``."""
-    data = graph_of(graph)
+    data = graph_of(graph, directed=bool(getattr(estimator, "hierarchy", False)))
     return data, estimator._job(data, source_of(graph), seed_of(estimator.random_state))
 
 

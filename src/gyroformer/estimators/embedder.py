@@ -14,12 +14,13 @@ from gyroformer.estimators.base import GraphEstimator, prepared
 from gyroformer.estimators.inputs import node_indices
 from gyroformer.jobs.flatten import flattened
 from gyroformer.jobs.plan import Plan
-from gyroformer.ops.nearest import nearest_nodes, row_blocks
+from gyroformer.ops.nearest import nearest_nodes, row_blocks, smallest
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.options import Options, option
 from gyroformer.options.check import Range, checked
 from gyroformer.tasks.average_precision import mean_average_precision
 from gyroformer.tasks.embed import Reconstruction
+from gyroformer.tasks.hierarchy import Hierarchy
 
 
 class EmbedderOptions(Options):
@@ -134,6 +135,24 @@ class GraphEmbedder(
         return [(self._ids.names[other], distance) for other, distance in found]
 
     @torch.no_grad()
+    def ancestors(self, node: Any, n: int = 10) -> list[tuple[Any, float]]:
+        """Return the ``n`` likeliest ancestors of the node with the id ``node``, as ids with scores, likeliest first.
+
+        Only with ``hierarchy=True``.
+        """
+        check_is_fitted(self)
+        task = self._plan.task
+        if not isinstance(task, Hierarchy):
+            raise UsageError("ancestors() needs hierarchy=True; nearest() gives the nearest nodes")
+        n = checked(int, n, "n", Range(at_least=1))
+        index = torch.tensor([self._ids.index(node)], device=self._positions.device)
+        costs = -task.score.rows(self._positions, index)
+        costs[0, index] = torch.inf
+        values, columns = smallest(costs, min(n, len(self._ids.names) - 1))
+        found = zip(columns[0].tolist(), values[0].tolist(), strict=True)
+        return [(self._ids.names[other], -cost) for other, cost in found]
+
+    @torch.no_grad()
     def pairwise_distances(self, ids: Any = None) -> NDArray[Any]:
         """Return the distances of all nodes, ``(N, N)``, or among those with the given ids, in their order.
 
@@ -189,6 +208,8 @@ class GraphEmbedder(
     def score(self, graph: object = None, y: object = None) -> float:
         """Return the mean average precision, from 0 to 1, of a graph's edges read from the distances.
 
+        With ``hierarchy=True``: that of the ancestors of the fitted graph's nodes, read from the scores.
+
         Args:
             graph: a graph with the fitted one's nodes, or with ``use_features=True`` any; None: the fitted one. With
                 the parameter ``graph``: indices of the nodes over which the mean is taken.
@@ -196,6 +217,12 @@ class GraphEmbedder(
         """
         check_is_fitted(self)
         task = self._plan.task
+        if isinstance(task, Hierarchy):
+            if graph is not None:
+                raise UsageError(
+                    "the score of a hierarchy is that of the fitted graph: leave the argument out"
+                )
+            return task.evaluate(self.model_)["hierarchy_map"] / 100
         assert isinstance(task, Reconstruction)
         if self.graph is not None and graph is not None:
             chosen = torch.from_numpy(node_indices(graph, len(self._ids.names), "X")).to(

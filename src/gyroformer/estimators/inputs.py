@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 Int = NDArray[np.int64]
 
 
-def graph_of(obj: object) -> "Data":
+def graph_of(obj: object, *, directed: bool = False) -> "Data":
     """Return the clean graph of a data set's name, a path, or anything that ``to_graph`` takes."""
-    return load(obj) if isinstance(obj, (str, Path)) else to_graph(obj)
+    if isinstance(obj, (str, Path)):
+        return load(obj, directed=directed)
+    return to_graph(obj, directed=directed)
 
 
 def source_of(obj: object) -> str:
