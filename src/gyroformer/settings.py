@@ -159,7 +159,9 @@ def make_job(
     if has_features is None:
         has_features = may_have_features(graph.get("source", ""), graph.get("features"))
     name = (
-        usual_recipe(task, model=model, dataset=dataset, features=has_features) if recipe is None else recipe
+        recipe
+        or TASKS[task].own_recipe(values.get("objective", {}))
+        or usual_recipe(task, model=model, dataset=dataset, features=has_features)
     )
     implied = TASKS[task].implied(values)
     if graph.get("directed") and get_model(model).tokens:

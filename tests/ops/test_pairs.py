@@ -25,7 +25,7 @@ CURVATURES = [
     [-4.0, -1.0, -1e-8, 0.0, 1e-8, 0.5, 2.0],
     [-1e-3, 1e-3],
 ]
-NAMES = ("value", "sine", "cosine", "k")
+NAMES = ("value", "sine", "cosine", "k", "rise", "pull")
 
 
 def graph(nodes, edges, seed=0):
@@ -46,7 +46,7 @@ def draw(k, radius, nodes=150, width=3, dtype=torch.float32):
     return sine.to(dtype), cosine.to(dtype), k.to(dtype)
 
 
-def whole_matrix(sine, cosine, k, neighbours, columns=None, scale=1.0, squared=True):
+def whole_matrix(sine, cosine, k, *bias, neighbours, columns=None, scale=1.0, squared=True):
     """The definition, all pairs at once."""
     nodes = sine.shape[0]
     columns = torch.arange(nodes) if columns is None else columns
@@ -56,15 +56,21 @@ def whole_matrix(sine, cosine, k, neighbours, columns=None, scale=1.0, squared=T
     counted = torch.ones(nodes, nodes, dtype=torch.bool)
     counted[neighbours.source, neighbours.indices] = False
     counted.fill_diagonal_(False)
-    fall = torch.exp(-square) if squared else torch.exp(-safe_sqrt(square))
+    exponent = -square if squared else -safe_sqrt(square)
+    if bias:
+        exponent = exponent + bias[0][:, None] + bias[1][columns]
+    fall = torch.exp(exponent)
     return torch.log(1 + scale * (fall * counted[:, columns]).sum(-1))
 
 
 def results(function, inputs, dtype=torch.float32, **options):
     leaves = [t.detach().to(dtype).requires_grad_() for t in inputs]
-    value = function(*leaves, **options)
+    if len(leaves) > 3 and function is log_partition:
+        value = function(*leaves[:3], bias=tuple(leaves[3:]), **options)
+    else:
+        value = function(*leaves, **options)
     weights = torch.linspace(-1, 2, value.numel(), dtype=dtype)
-    return dict(zip(NAMES, (value, *torch.autograd.grad((value * weights).sum(), leaves)), strict=True))
+    return dict(zip(NAMES, (value, *torch.autograd.grad((value * weights).sum(), leaves)), strict=False))
 
 
 def check(inputs, form, **options):
@@ -114,6 +120,37 @@ def test_sampled_columns_in_any_order_some_twice(squared, form):
     )
 
 
+def directed(nodes, edges, seed=0):
+    pairs = torch.randint(0, nodes, (2, edges), generator=torch.Generator().manual_seed(seed))
+    return Neighbours.directed(pairs, nodes)
+
+
+def biases(nodes, size):
+    random = torch.Generator().manual_seed(9)
+    return [size * torch.randn(nodes, generator=random) for _ in range(2)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("squared", [True, False])
+@pytest.mark.parametrize("size", [None, 0.0, 0.5, 10.0])
+@pytest.mark.parametrize("columns", [None, torch.tensor([5, 149, 2, 2, 40])])
+def test_directed_graphs_and_biases(columns, size, squared, form):
+    """Each term of a pair has its own exponent and is left out by itself."""
+    inputs = [*draw([-1.0, 0.5], 0.7), *(() if size is None else biases(150, size))]
+    check(inputs, form, neighbours=directed(150, 900), columns=columns, squared=squared, scale=1.5)
+    if size is not None:
+        check(inputs, form, neighbours=graph(150, 300), columns=columns, squared=squared)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_bias_beyond_the_numbers_is_finite(form):
+    inputs = [*draw([-1.0], 0.7), torch.full((150,), 200.0), torch.linspace(-1e3, 1e3, 150)]
+    found = results(log_partition, inputs, neighbours=directed(150, 100), form=form)
+    assert all(value.isfinite().all() for value in found.values())
+    poisoned = results(log_partition, [*inputs[:4], inputs[4] / 0], neighbours=directed(150, 100), form=form)
+    assert poisoned["value"].isnan().all()
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "nodes, edges", [(2, 0), (2, 1), (63, 500), (64, 0), (65, 80), (128, 4000), (200, 200)]
@@ -148,7 +185,7 @@ def test_coincident_points_have_no_gradient(form):
     for squared in (True, False):
         found = results(log_partition, (sine, cosine, k), neighbours=graph(2, 0), squared=squared, form=form)
         assert found["value"].tolist() == pytest.approx([math.log(2)] * 2)
-        assert all(found[name].abs().max() < 1e-14 for name in NAMES[1:])
+        assert all(found[name].abs().max() < 1e-14 for name in NAMES[1:4])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -201,13 +238,15 @@ def test_derivatives_in_double_precision():
 def test_operators_are_sound_for_the_compiler():
     inputs = [t.requires_grad_() for t in draw([-1.0, 0.5], 0.5, 40)]
     neighbours = graph(40, 60)
+    lists = 2 * (neighbours.indptr, neighbours.indices)
     for columns in (None, torch.tensor([1, 3, 3, 20])):
-        arguments = (*inputs, neighbours.indptr, neighbours.indices, columns, 1.5, True)
-        torch.library.opcheck(torch.ops.gyroformer.log_partition.default, arguments)
-    plain = [t.detach() for t in inputs]
-    logs = log_partition(*plain, neighbours)
-    arguments = (*plain, neighbours.indptr, neighbours.indices, None, 1.5, True, logs, torch.ones(40))
-    torch.library.opcheck(torch.ops.gyroformer.log_partition_backward.default, arguments)
+        for bias in ((None, None), [t.requires_grad_() for t in biases(40, 1.0)]):
+            arguments = (*inputs, *bias, *lists, columns, 1.5, True)
+            torch.library.opcheck(torch.ops.gyroformer.log_partition.default, arguments)
+            plain = [None if t is None else t.detach() for t in (*inputs, *bias)]
+            logs = torch.ops.gyroformer.log_partition(*plain, *lists, columns, 1.5, True)
+            arguments = (*plain, *lists, columns, 1.5, True, logs, torch.ones(40))
+            torch.library.opcheck(torch.ops.gyroformer.log_partition_backward.default, arguments)
 
 
 @needs_compiler
@@ -233,10 +272,10 @@ def test_threads_agree_and_repetitions_are_equal_to_the_bit():
         torch.set_num_threads(threads)
     for first, second in ((0, 1), (2, 3)):
         for one, other in zip(found[first], found[second], strict=True):
-            assert all(torch.equal(one[name], other[name]) for name in NAMES)
+            assert all(torch.equal(one[name], other[name]) for name in one)
     for many in found[2:]:
         for one, other in zip(found[0], many, strict=True):
-            for name in NAMES:
+            for name in one:
                 torch.testing.assert_close(
                     other[name], one[name], rtol=1e-4, atol=1e-6 * one[name].abs().max().item()
                 )
@@ -309,6 +348,10 @@ def test_distances_are_those_of_the_geometry():
         ({"columns": torch.tensor([150])}, "nodes from 0 to 149"),
         ({"columns": torch.tensor([], dtype=torch.int64)}, "at least one int64"),
         ({"columns": torch.tensor([1.0])}, "torch.float32"),
+        (
+            {"bias": (torch.zeros(150), torch.zeros(149))},
+            r"an entry for each of the 150 points, got \(149,\)",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(change, words):

@@ -31,11 +31,14 @@ def graph():
     return Neighbours.of(torch.randint(0, NODES, (2, 100), generator=torch.Generator().manual_seed(5)), NODES)
 
 
-def expected_log_partition(positions, neighbours, columns, scale, squared):
+def expected_log_partition(positions, neighbours, columns, scale, squared, bias=None):
     apart = exact(positions)
     away = torch.where(apart > 0, torch.where(apart > 0, apart, 1).sqrt(), 0)
     keep = ~neighbours.adjacent(torch.arange(NODES)) & ~torch.eye(NODES, dtype=torch.bool)
-    terms = torch.where(keep, torch.exp(-(apart if squared else away)), 0)
+    exponent = -(apart if squared else away)
+    if bias is not None:
+        exponent = exponent + bias[0][:, None] + bias[1]
+    terms = torch.where(keep, torch.exp(exponent), 0)
     return torch.log1p(scale * terms[:, columns if columns is not None else slice(None)].sum(1))
 
 
@@ -72,6 +75,21 @@ def test_the_partition_is_the_sum_written_out(dtype, time, columns, squared):
     tolerance = {torch.float32: 3e-4, torch.float64: 1e-8}[dtype]
     for a, b in zip(mine, torch.autograd.grad((right * weight).sum(), (u, k)), strict=True):
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance * float(b.abs().max()))
+
+
+@pytest.mark.parametrize("squared", [True, False])
+@pytest.mark.parametrize("columns", [None, torch.tensor([5, 2, 2, 40])])
+def test_the_partition_with_biases(columns, squared):
+    positions, u, k = points(torch.float64, TIMES[0])
+    bias = [torch.linspace(-1, 1, NODES, dtype=torch.float64).roll(i).requires_grad_() for i in (0, 7)]
+    options = {"columns": columns, "scale": 1.5, "squared": squared, "bias": bias}
+    found = positions.log_partition(graph(), **options)
+    right = expected_log_partition(positions, graph(), **options)
+    torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
+    inputs, weight = (u, k, *bias), torch.linspace(-1, 2, NODES, dtype=torch.float64)
+    mine = torch.autograd.grad((found * weight).sum(), inputs, retain_graph=True)
+    for a, b in zip(mine, torch.autograd.grad((right * weight).sum(), inputs), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-8 * float(b.abs().max()))
 
 
 def test_many_blocks_are_one(monkeypatch):

@@ -257,7 +257,9 @@ def _print_overview(restored: "Restored", run: Path) -> None:
 
     results, job = restored.results, restored.job
     table = Table.grid(padding=(0, 2))
-    keys = [key for key in TASKS[job.task].shown if results.get(key) is not None][:SHOWN_METRICS]
+    keys = [key for key in TASKS[job.task].shown_for(job.objective) if results.get(key) is not None][
+        :SHOWN_METRICS
+    ]
     metrics = ", ".join(f"{metric_title(key)} {results[key]:.2f}" for key in keys)
     table.add_row("run", f"{run}: {job.task}, {metrics}")
     table.add_row("model", f"{job.model.name}, {results['parameters']:,} parameters, recipe {job.recipe}")

@@ -73,7 +73,7 @@ def check_use(job: JobSettings, task: Task, model: "GraphModel") -> None:
                 f"{why}; leave --weight out, mix features (--mixing power), or choose --model gcn"
             )
         _log.warning("%s; --weight none says the same", why)
-    if job.graph.directed and not model.reads_direction:
+    if job.graph.directed and not (task.uses_direction or model.reads_direction):
         raise UsageError(
             f"--directed has no effect with the model {job.model.name} as it is set: it takes every edge both ways; "
             "leave it out, or use --model fpst --edge-tokens directed --identifiers 16"

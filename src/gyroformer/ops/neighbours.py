@@ -1,4 +1,4 @@
-"""The neighbours of each node as two flat arrays, the form in which the sums over pairs leave them out."""
+"""The nodes that each node leaves out of the sums over pairs, as flat arrays: its neighbours, or its ancestors."""
 
 import dataclasses as dc
 from typing import Any
@@ -13,15 +13,18 @@ from gyroformer.graphs.adjacency import simple_adjacency
 
 @dc.dataclass(frozen=True, eq=False, slots=True)
 class Neighbours:
-    """A simple undirected graph: node u's neighbours are ``indices[indptr[u]:indptr[u + 1]]``.
+    """A simple graph: node u's neighbours are ``indices[indptr[u]:indptr[u + 1]]``.
 
     Args:
         indptr: int64 ``(N + 1,)``.
-        indices: int64 ``(2E,)``, ascending for each node, without u itself; v is listed under u as u is under v.
+        indices: int64 ``(E,)``, ascending for each node, without u itself.
+        back: the same two arrays of the reversed graph, for a directed one; None for an undirected one, which lists v
+            under u as it lists u under v.
     """
 
     indptr: Tensor
     indices: Tensor
+    back: tuple[Tensor, Tensor] | None = None
 
     def __post_init__(self) -> None:
         for name in ("indptr", "indices"):
@@ -42,8 +45,14 @@ class Neighbours:
         entry = source * nodes + self.indices
         if (entry.diff() <= 0).any():
             raise UsageError("neighbours: indices must ascend for each node, each neighbour once")
-        if not torch.equal(entry, (self.indices * nodes + source).sort().values):
-            raise UsageError("neighbours: the graph must be undirected; Neighbours.of() makes it so")
+        turned = (self.indices * nodes + source).sort().values
+        if self.back is not None:
+            if not torch.equal(turned, _entries(*self.back)):
+                raise UsageError("neighbours: back must list the same edges from their other ends")
+        elif not torch.equal(entry, turned):
+            raise UsageError(
+                "neighbours: the graph must be undirected (Neighbours.of() makes it so) or come with its reverse"
+            )
 
     @classmethod
     def of(cls, edge_index: Tensor | NDArray[Any], num_nodes: int) -> "Neighbours":
@@ -58,6 +67,20 @@ class Neighbours:
         )
         return found.to(edge_index.device) if isinstance(edge_index, Tensor) else found
 
+    @classmethod
+    def directed(cls, edge_index: Tensor | NDArray[Any], num_nodes: int) -> "Neighbours":
+        """Return for each node the nodes that its edges in ``edge_index`` ``(2, E)`` lead to.
+
+        Repetitions and self-loops are dropped. The result is on the device of ``edge_index``.
+        """
+        pairs = torch.as_tensor(edge_index)
+        source, target = pairs[:, pairs[0] != pairs[1]]
+        forward, backward = (
+            _lists(first * num_nodes + second, num_nodes)
+            for first, second in ((source, target), (target, source))
+        )
+        return cls(*forward, back=backward)
+
     @property
     def num_nodes(self) -> int:
         """Number of nodes N."""
@@ -70,7 +93,7 @@ class Neighbours:
 
     @property
     def source(self) -> Tensor:
-        """The node under which each entry of ``indices`` stands, int64 ``(2E,)``: with it all directed edges."""
+        """The node under which each entry of ``indices`` stands, int64 ``(E,)``: with it all directed edges."""
         nodes = torch.arange(self.num_nodes, device=self.indptr.device)
         return nodes.repeat_interleave(self.degree)
 
@@ -79,6 +102,8 @@ class Neighbours:
         moved = object.__new__(Neighbours)  # a checked graph need not be checked again
         object.__setattr__(moved, "indptr", self.indptr.to(device))
         object.__setattr__(moved, "indices", self.indices.to(device))
+        back = None if self.back is None else (self.back[0].to(device), self.back[1].to(device))
+        object.__setattr__(moved, "back", back)
         return moved
 
     def adjacent(self, rows: Tensor) -> Tensor:
@@ -91,3 +116,17 @@ class Neighbours:
         found = torch.zeros(rows.numel(), self.num_nodes, dtype=torch.bool, device=rows.device)
         found[line, self.indices[entry]] = True
         return found
+
+
+def _lists(entries: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+    """Return indptr and indices of edges coded as u · N + v."""
+    entries = entries.unique()
+    indptr = torch.zeros(num_nodes + 1, dtype=torch.int64, device=entries.device)
+    indptr[1:] = torch.bincount(entries // num_nodes, minlength=num_nodes).cumsum(0)
+    return indptr, entries % num_nodes
+
+
+def _entries(indptr: Tensor, indices: Tensor) -> Tensor:
+    """Return the edges of two such arrays, coded as u · N + v."""
+    nodes = indptr.numel() - 1
+    return torch.arange(nodes, device=indptr.device).repeat_interleave(indptr.diff()) * nodes + indices

@@ -33,6 +33,9 @@ EAGER_NUMBERS = 1 << 17
 #: terms at which the series of B is exact to rounding for |z| below ARCSINE_RADIUS
 SERIES_TERMS = {torch.float32: 8, torch.float64: 17}
 
+#: e to more than this counts as e to this: a sum of millions of such terms is still a float32 number
+HIGH = 70.0
+
 Points = tuple[Tensor, Tensor]
 
 
@@ -64,27 +67,39 @@ def _exponent(mine: Points, others: Points, k: Tensor, squared: bool) -> tuple[T
     return q, ratio, square if squared else safe_sqrt(square)
 
 
-def row_sums(mine: Points, others: Points, k: Tensor, keep: Tensor, squared: bool) -> Tensor:
-    """Return Σ_v exp(−d²) over the columns that each row keeps, ``(R,)``."""
+def terms(away: Tensor, bias: Points | None, keep: Tensor) -> Tensor:
+    """Return exp(a + b − away) for what is kept, ``(R, N)``; a ``(R,)`` and b ``(N,)`` are the biases."""
+    if bias is None:
+        return torch.exp(-away) * keep
+    exponent = (bias[0][:, None] + bias[1]) - away
+    return torch.exp(exponent.clamp(max=HIGH)) * keep
+
+
+def row_sums(
+    mine: Points, others: Points, k: Tensor, bias: Points | None, keep: Tensor, squared: bool
+) -> Tensor:
+    """Return Σ_v exp(a + b − d²) over the columns that each row keeps, ``(R,)``."""
     _, _, exponent = _exponent(mine, others, k, squared)
-    return torch.where(keep, torch.exp(-exponent), 0.0).sum(-1)
+    return terms(exponent, bias, keep).sum(-1)
 
 
 def row_gradients(
-    mine: Points, others: Points, k: Tensor, keep: Tensor, squared: bool, grad: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Return the gradient in the rows' sines and cosines, the columns' sines and cosines, and k.
+    mine: Points, others: Points, k: Tensor, bias: Points | None, keep: Tensor, squared: bool, grad: Tensor
+) -> tuple[Tensor, ...]:
+    """Return the gradient in the rows' sines, cosines and biases, the columns' sines, cosines and biases, and k.
 
     Args:
         mine: sines and cosines of the rows.
         others: sines and cosines of the columns.
         k: curvatures.
+        bias: of the rows and of the columns; None for none.
         keep: which columns count for each row, ``(R, N)``.
         squared: as in :func:`gyroformer.ops.pairs.log_partition`.
         grad: gradient in each row's sum, ``(R,)``.
     """
     q, ratio, exponent = _exponent(mine, others, k, squared)
-    weight = torch.where(keep, -grad[:, None] * torch.exp(-exponent), 0.0)
+    weight = -grad[:, None] * terms(exponent, bias, keep)
+    mine_bias, others_bias = -weight.sum(1), -weight.sum(0)
     if not squared:
         apart = exponent > 0
         weight = torch.where(apart, 0.5 * weight / torch.where(apart, exponent, 1.0), 0.0)
@@ -106,7 +121,7 @@ def row_gradients(
     square, others_square = p.square().sum(1), others_p.square().sum(1)
     mine_cosine = c * (twice @ others_square[:, :, None]).squeeze(-1) - (p * drawn_p).sum(1)
     others_cosine = others_c * (square[:, None] @ twice).squeeze(1) - (others_p * drawn_others).sum(1)
-    return mine_sine, mine_cosine, others_sine, others_cosine, slope
+    return mine_sine, mine_cosine, mine_bias, others_sine, others_cosine, others_bias, slope
 
 
 def _difference_over_z(z: Tensor, secant: Tensor, ratio: Tensor) -> Tensor:
@@ -131,7 +146,7 @@ def _functions(compiled: bool) -> tuple[Callable[..., Tensor], Callable[..., tup
 
 @dc.dataclass(frozen=True, slots=True)
 class Sum:
-    """What is summed: for each node the exp(−d²), or exp(−d), of the columns that are not adjacent to it."""
+    """What is summed: for each node the exp(−d²), or exp(−d), of the columns that it does not leave out."""
 
     neighbours: Neighbours
     columns: Tensor | None
@@ -150,29 +165,38 @@ class Sum:
             keep = ~(left_out if self.columns is None else left_out[:, self.columns])
             yield slice(first, first + some.numel()), keep
 
+    def bias(self, rise: Tensor | None, pull: Tensor | None, rows: slice) -> Points | None:
+        """Return the biases of some rows and of the columns from those of all nodes; None for none."""
+        if rise is None or pull is None:
+            return None
+        return rise[rows], pull if self.columns is None else pull[self.columns]
+
 
 class PairSums(torch.autograd.Function):
-    """S ``(N,)`` from sine ``(N, H, d)``, cosine ``(N, H, 1)`` and k ``(H,)``."""
+    """S ``(N,)`` from sine ``(N, H, d)``, cosine ``(N, H, 1)``, k ``(H,)`` and biases ``(N,)`` or None."""
 
     @staticmethod
-    def forward(ctx, sine: Tensor, cosine: Tensor, k: Tensor, what: Sum) -> Tensor:  # type: ignore[no-untyped-def]
+    def forward(  # type: ignore[no-untyped-def]
+        ctx, sine: Tensor, cosine: Tensor, k: Tensor, rise: Tensor | None, pull: Tensor | None, what: Sum
+    ) -> Tensor:
         """Sum block by block."""
-        ctx.save_for_backward(sine, cosine, k)
+        ctx.save_for_backward(sine, cosine, k, rise, pull)
         ctx.what = what
         sine, cosine, k = sine.detach(), cosine.detach(), k.detach()
         points, others = laid_out(sine, cosine, what.columns)
         sums = _functions(what.compiled)[0]
         parts = [
-            sums(_rows(points, rows), others, k, keep, what.squared)
+            sums(_rows(points, rows), others, k, what.bias(rise, pull, rows), keep, what.squared)
             for rows, keep in what.blocks(sine.shape[1])
         ]
         # an infinite coordinate would pass for a point far away
-        return torch.cat(parts) + sum((0 * t).sum() for t in (sine, cosine, k))
+        finite = [t for t in (sine, cosine, k, rise, pull) if t is not None]
+        return torch.cat(parts) + sum((0 * t).sum() for t in finite)
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # type: ignore[no-untyped-def]
+    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
         """Form every block again and add up its gradient."""
-        (sine, cosine, k), what = ctx.saved_tensors, ctx.what
+        (sine, cosine, k, rise, pull), what = ctx.saved_tensors, ctx.what
         if what.compiled:
             if torch.is_grad_enabled():
                 raise UsageError(
@@ -182,22 +206,21 @@ class PairSums(torch.autograd.Function):
             sine, cosine, k = sine.detach(), cosine.detach(), k.detach()
         points, others = laid_out(sine, cosine, what.columns)
         gradients = _functions(what.compiled)[1]
-        mine: list[tuple[Tensor, Tensor]] = []
+        mine: list[tuple[Tensor, ...]] = []
         total: list[Tensor] = []
         for rows, keep in what.blocks(sine.shape[1]):
-            p, c, *rest = gradients(_rows(points, rows), others, k, keep, what.squared, grad[rows])
-            mine.append((p, c))
-            total = [a + b for a, b in zip(total, rest, strict=True)] if total else rest
-        by_p, by_c = (torch.cat(parts, -1) for parts in zip(*mine, strict=True))
-        if what.columns is None:
-            by_p, by_c = by_p + total[0], by_c + total[1]
-        else:
-            by_p, by_c = (
-                by_p.index_add(-1, what.columns, total[0]),
-                by_c.index_add(-1, what.columns, total[1]),
-            )
-        by_sine, by_cosine = by_p.permute(2, 0, 1), by_c.mT.unsqueeze(-1)
-        return by_sine.to(sine.dtype), by_cosine.to(cosine.dtype), total[2], None
+            bias = what.bias(rise, pull, rows)
+            found = gradients(_rows(points, rows), others, k, bias, keep, what.squared, grad[rows])
+            mine.append(found[:3])
+            total = [a + b for a, b in zip(total, found[3:], strict=True)] if total else [*found[3:]]
+        by_p, by_c, by_rise = (torch.cat(parts, -1) for parts in zip(*mine, strict=True))
+        *to_columns, by_k = total
+        by_p, by_c, by_pull = (
+            at + (drawn if what.columns is None else torch.zeros_like(at).index_add(-1, what.columns, drawn))
+            for at, drawn in zip((by_p, by_c, torch.zeros_like(by_rise)), to_columns, strict=True)
+        )
+        by_sine, by_cosine = by_p.permute(2, 0, 1).to(sine.dtype), by_c.mT.unsqueeze(-1).to(cosine.dtype)
+        return by_sine, by_cosine, by_k, *((None, None) if rise is None else (by_rise, by_pull)), None
 
 
 def laid_out(sine: Tensor, cosine: Tensor, columns: Tensor | None) -> tuple[Points, Points]:

@@ -73,13 +73,15 @@ def log_partition(
     columns: Tensor | None = None,
     scale: float = 1.0,
     squared: bool = True,
+    bias: tuple[Tensor, Tensor] | None = None,
     form: str = "auto",
 ) -> Tensor:
     r"""Return the logarithm of each node's partition sum, ``(N,)``.
 
-    .. math:: \log S_u, \qquad S_u = 1 + s \sum_{v \ne u,\ v \not\sim u} e^{-d(u, v)^2}
+    .. math:: \log S_u, \qquad S_u = 1 + s \sum_{v \ne u,\ v \not\sim u} e^{a_u + b_v - d(u, v)^2}
 
-    over all nodes v, or over those in ``columns``. The 1 is u itself. No N x N tensor is formed.
+    over all nodes v, or over those in ``columns``. The 1 is u itself. No N x N tensor is formed. In a directed graph u
+    leaves out the nodes that its edges lead to.
 
     Args:
         sine: half-angle sines P, ``(N, H, d)``.
@@ -89,25 +91,21 @@ def log_partition(
         columns: a sample of nodes to sum over, ``(K,)``, in any order; one that comes twice counts twice.
         scale: the factor s; N/K makes the sum over a sample that over all.
         squared: False for :math:`e^{-d}`; its derivative where two points coincide counts as 0.
+        bias: a and b, ``(N,)`` each; none by default. An exponent above :data:`~gyroformer.ops.pair_blocks.HIGH`
+            counts as that.
         form: ``"native"`` (float32 on a CPU), ``"compiled"``, ``"eager"``, or ``"auto"``: native where it can be,
             else eager.
     """
     sine, cosine, k = _checked(sine, cosine, k)
     check_graph(sine, neighbours, columns)
-    if _chosen(form, sine, cosine, k) == "native":
+    bias = checked_bias(bias, sine)
+    if _chosen(form, sine, cosine, k, *(bias or ())) == "native":
         ordered = None if columns is None else columns.sort().values
         return fused_pairs.log_partition(
-            sine,
-            cosine,
-            k,
-            neighbours.indptr,
-            neighbours.indices,
-            ordered,
-            scale=float(scale),
-            squared=squared,
+            (sine, cosine, k), bias, neighbours, ordered, scale=float(scale), squared=squared
         )
     what = Sum(neighbours, columns, squared, compiled=form == "compiled")
-    sums: Tensor = PairSums.apply(sine, cosine, k, what)
+    sums: Tensor = PairSums.apply(sine, cosine, k, *(bias or (None, None)), what)
     return torch.log1p(scale * sums)
 
 
@@ -143,6 +141,18 @@ def _checked(sine: Tensor, cosine: Tensor, k: Tensor) -> tuple[Tensor, Tensor, T
     if k.shape not in ((heads,), (heads, 1)):
         raise UsageError(f"k must have the shape ({heads},), one for each space, got {tuple(k.shape)}")
     return at_least_float32(sine), at_least_float32(cosine), at_least_float32(k).reshape(heads)
+
+
+def checked_bias(bias: tuple[Tensor, Tensor] | None, points: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return biases in the dtype of the points ``(N, ...)``, once there are as many."""
+    if bias is None:
+        return None
+    for one in bias:
+        if one.shape != points.shape[:1]:
+            raise UsageError(
+                f"bias must be two vectors, an entry for each of the {points.shape[0]} points, got {tuple(one.shape)}"
+            )
+    return bias[0].to(points.dtype), bias[1].to(points.dtype)
 
 
 def check_graph(points: Tensor, neighbours: Neighbours, columns: Tensor | None) -> None:

@@ -42,6 +42,7 @@ class Positions(Protocol):
         columns: Tensor | None = None,
         scale: float = 1.0,
         squared: bool = True,
+        bias: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         """Return ``(N,)``: see :func:`gyroformer.ops.pairs.log_partition`."""
         ...
@@ -104,11 +105,11 @@ class StereographicPositions:
         columns: Tensor | None = None,
         scale: float = 1.0,
         squared: bool = True,
+        bias: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         """Return ``(N,)``: see :func:`gyroformer.ops.pairs.log_partition`."""
-        return log_partition(
-            self.sine, self.cosine, self.k, neighbours, columns=columns, scale=scale, squared=squared
-        )
+        points = self.sine, self.cosine, self.k
+        return log_partition(*points, neighbours, columns=columns, scale=scale, squared=squared, bias=bias)
 
     def coordinates(self) -> Tensor:
         r"""Return the tangent vectors :math:`\log_0 x`, ``(N, heads, d)``: finite even at the antipode."""

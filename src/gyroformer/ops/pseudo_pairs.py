@@ -27,7 +27,7 @@ from torch.autograd.function import once_differentiable
 
 from gyroformer.geometry.precision import wide_dtype
 from gyroformer.geometry.quadric import UNRESOLVED, below_zero, stretch
-from gyroformer.ops.pair_blocks import Sum
+from gyroformer.ops.pair_blocks import Sum, terms
 
 #: w beyond which points count as that far apart, above 45 radii: its square, which the derivative forms, is still
 #: a float32 number
@@ -50,12 +50,19 @@ def squared_ways(rows: Tensor, columns: Tensor, time: int, dtype: torch.dtype) -
     return result
 
 
-def pair_sums(points: Tensor, radius_squared: Tensor, time: int, what: Sum, dtype: torch.dtype) -> Tensor:
-    """Return Σ exp(−d²) ``(N,)`` for ambient vectors ``(N, D)``; see :class:`~gyroformer.ops.pair_blocks.Sum`.
+def pair_sums(
+    points: Tensor,
+    radius_squared: Tensor,
+    time: int,
+    what: Sum,
+    dtype: torch.dtype,
+    bias: tuple[Tensor, Tensor] | None = None,
+) -> Tensor:
+    """Return Σ exp(a + b − d²) ``(N,)`` for ambient vectors ``(N, D)``; see :class:`~gyroformer.ops.pair_blocks.Sum`.
 
     No N x N tensor is kept: the backward pass forms each block again. It has no second derivative.
     """
-    result: Tensor = _Sums.apply(points, radius_squared, time, what, dtype)
+    result: Tensor = _Sums.apply(points, radius_squared, *(bias or (None, None)), time, what, dtype)
     return result
 
 
@@ -118,51 +125,64 @@ def _drawn(weight: Tensor, rows: Tensor, columns: Tensor, time: int) -> tuple[Te
 class _Sums(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
-        ctx, points: Tensor, radius_squared: Tensor, time: int, what: Sum, dtype: torch.dtype
+        ctx,
+        points: Tensor,
+        radius_squared: Tensor,
+        rise: Tensor | None,
+        pull: Tensor | None,
+        time: int,
+        what: Sum,
+        dtype: torch.dtype,
     ) -> Tensor:
-        ctx.save_for_backward(points, radius_squared)
+        ctx.save_for_backward(points, radius_squared, rise, pull)
         ctx.time, ctx.what, ctx.dtype = time, what, dtype
         columns, scale = _columns(points, what), radius_squared.to(dtype)
         parts = []
         for rows, keep in what.blocks(1):
             way = _way(*_excess(points[rows], columns, time, dtype))
-            exponent = way.square_().mul_(-scale) if what.squared else way.abs_().mul_(-scale.sqrt())
-            parts.append(exponent.exp_().mul_(keep).sum(-1))
+            away = way.square_().mul_(scale) if what.squared else way.abs_().mul_(scale.sqrt())
+            parts.append(terms(away, what.bias(rise, pull, rows), keep).sum(-1))
         # an infinite coordinate would pass for a point far away
         return torch.cat(parts) + (0 * points).sum().to(dtype)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None]:  # type: ignore[no-untyped-def]
-        (points, radius_squared), time, what = ctx.saved_tensors, ctx.time, ctx.what
+    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
+        (points, radius_squared, rise, pull), time, what = ctx.saved_tensors, ctx.time, ctx.what
         columns, scale = _columns(points, what), radius_squared.to(ctx.dtype)
         mine, others = torch.empty_like(points), torch.zeros_like(columns)
         by_scale = torch.zeros_like(radius_squared)
+        by_rise, by_column = grad.new_zeros(len(points)), grad.new_zeros(len(columns))
         for rows, keep in what.blocks(1):
             w, far = _excess(points[rows], columns, time, ctx.dtype)
             way = _way(w, far)
             square = way.square()
-            weight = _weight(square * scale, what.squared).mul_(keep).mul_(grad[rows, None])
+            away = square * scale if what.squared else (square * scale).sqrt_()
+            weight = terms(away, what.bias(rise, pull, rows), keep).mul_(grad[rows, None])
+            by_rise[rows] = weight.sum(1)
+            by_column += weight.sum(0)
+            weight = weight.neg_() if what.squared else _by_square(weight, away)
             by_scale += (square * weight).sum().to(by_scale.dtype)
             slope = _slope(w, far, way).mul_(weight).mul_(scale)
             mine[rows], drawn = _drawn(slope, points[rows], columns, time)
             others += drawn
+        by_pull = by_column
         if what.columns is None:
-            return mine + others, by_scale, None, None, None
-        return mine.index_add(0, what.columns, others), by_scale, None, None, None
+            mine += others
+        else:
+            mine = mine.index_add(0, what.columns, others)
+            by_pull = torch.zeros_like(by_rise).index_add(0, what.columns, by_column)
+        return mine, by_scale, *((None, None) if rise is None else (by_rise, by_pull)), None, None, None
 
 
 def _columns(points: Tensor, what: Sum) -> Tensor:
     return points if what.columns is None else points[what.columns]
 
 
-def _weight(square: Tensor, squared: bool) -> Tensor:
-    """Return the derivative in d² of exp(−d²), or of exp(−d), which counts as 0 at d = 0."""
-    if squared:
-        return square.neg_().exp_().neg_()
-    away = square.sqrt_()
+def _by_square(weight: Tensor, away: Tensor) -> Tensor:
+    """Return the derivative in d² of a function of d that falls by ``weight``: 0 at d = 0."""
     together = away == 0
-    return torch.exp(-away).div_(away + together).mul_(~together).mul_(-0.5)
+    return weight.div_(away + together).mul_(~together).mul_(-0.5)
 
 
 def wide(tensor: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from gyroformer.geometry.quadric import below_zero
 from gyroformer.ops.lifted import at_least_float32
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.ops.pair_blocks import Sum, block_rows
-from gyroformer.ops.pairs import check_graph
+from gyroformer.ops.pairs import check_graph, checked_bias
 from gyroformer.ops.pseudo_pairs import ambient, pair_sums, squared_ways, wide
 
 
@@ -66,11 +66,13 @@ class PseudoHyperboloidPositions:
         columns: Tensor | None = None,
         scale: float = 1.0,
         squared: bool = True,
+        bias: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         """Return ``(N,)``: see :func:`gyroformer.ops.pairs.log_partition`."""
         check_graph(self.x, neighbours, columns)
         what = Sum(neighbours, columns, squared, compiled=False)
-        sums = pair_sums(self._ambient(), -1 / wide(self.k), self.time, what, self.x.dtype)
+        bias = checked_bias(bias, self.x)
+        sums = pair_sums(self._ambient(), -1 / wide(self.k), self.time, what, self.x.dtype, bias)
         return torch.log1p(scale * sums)
 
     def coordinates(self) -> Tensor:

@@ -29,7 +29,7 @@ def collected(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
         row = rows[next(key for job in cell.jobs() if (key := key_of(job)) in rows)]
         mean, half = interval(list(values.values()))
         paper = printed(cell.table.name, cell.column.dataset, cell.variant.name)
-        best, nodes = best_published(cell.column.dataset), cell.column.test_nodes
+        best, nodes = best_published(cell.column.name), cell.column.test_nodes
         found.append(
             {
                 "dataset": cell.column.name,
@@ -40,7 +40,7 @@ def collected(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
                 "seeds": len(values),
                 "paper": None if paper is None else paper[0],
                 "paper_std": None if paper is None else paper[1],
-                "published": None if best is None or not nodes else best[0],
+                "published": None if best is None else best[0],
                 "test_half": sample_half(mean, nodes) if nodes else None,
                 "parameters": int(row["parameters"]),
                 "width": int(row["width"]),

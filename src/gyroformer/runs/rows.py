@@ -37,7 +37,7 @@ COLUMNS = (
         "best_epoch",
         "parameters",
     ),
-    *("width", "curvatures", "seconds", "threads", "torch", "gyroformer", "commit"),
+    *("width", "curvatures", "seconds", "threads", "torch", "gyroformer", "commit", "others"),
 )
 
 Row = dict[str, str]
@@ -82,7 +82,7 @@ def row_of(
     commit: str,
 ) -> Row:
     """Return the row of a finished run; ``variant`` is the name of its row in the table."""
-    metric = TASKS[job.task].shown[0]
+    metric, *others = TASKS[job.task].shown_for(job.objective)
     split = results.get("split") or {}
     which = next((f" {part} {split[part]}" for part in ("seed", "index") if split.get(part) is not None), "")
     validation = next((value for name, value in results.items() if name.startswith("val_")), "")
@@ -101,6 +101,9 @@ def row_of(
         "torch": manifest["versions"]["torch"],
         "gyroformer": manifest["versions"]["gyroformer"],
         "commit": commit,
+        "others": json.dumps(
+            {name: round(results[name], 4) for name in others if results.get(name) is not None}
+        ),
     }
     values |= {name: results[name] for name in ("epochs", "best_epoch", "parameters", "seconds")}
     return {name: str(values[name]) for name in COLUMNS}

@@ -40,13 +40,31 @@ def mean_average_precision(
     """
     if block < 1:
         raise UsageError(f"block must be at least 1 node, got {block}")
+    return mean_precision_and_rank(rows_of_distances, neighbours, block=block, nodes=nodes)[0]
+
+
+@torch.no_grad()
+def mean_precision_and_rank(
+    rows_of_distances: Callable[[Tensor], Tensor],
+    neighbours: Neighbours,
+    *,
+    block: int = 256,
+    nodes: Tensor | None = None,
+) -> tuple[float, float]:
+    """Return the mean average precision and the mean rank.
+
+    The rank of a neighbour of u is 1 and the number of non-neighbours that are no farther; the mean goes over all
+    neighbours of all nodes. The arguments are those of :func:`mean_average_precision`.
+    """
     rows = _with_neighbours(neighbours, nodes)
-    total = 0.0
+    total, ranks = 0.0, 0.0
     for some in rows.split(block):
         distances = rows_of_distances(some)
         _check(distances, some, neighbours.num_nodes)
-        total += average_precision(distances, some, neighbours).sum().item()
-    return total / rows.numel()
+        precision, rank = precision_and_ranks(distances, some, neighbours)
+        total += precision.sum().item()
+        ranks += rank.sum().item()
+    return total / rows.numel(), ranks / int(neighbours.degree[rows].sum())
 
 
 def _with_neighbours(neighbours: Neighbours, nodes: Tensor | None) -> Tensor:
@@ -80,6 +98,11 @@ def _check(distances: Tensor, rows: Tensor, num_nodes: int) -> None:
 
 def average_precision(distances: Tensor, rows: Tensor, neighbours: Neighbours) -> Tensor:
     """Return AP, float64 ``(R,)``, of nodes that all have neighbours, from their distances ``(R, N)``."""
+    return precision_and_ranks(distances, rows, neighbours)[0]
+
+
+def precision_and_ranks(distances: Tensor, rows: Tensor, neighbours: Neighbours) -> tuple[Tensor, Tensor]:
+    """Return AP and the sum of the ranks of a node's neighbours, float64 ``(R,)`` each."""
     degree = neighbours.degree[rows]
     most = int(degree.max())
     order = torch.arange(most, device=rows.device)
@@ -93,4 +116,5 @@ def average_precision(distances: Tensor, rows: Tensor, neighbours: Neighbours) -
     before = torch.zeros(rows.numel(), most + 1, dtype=torch.int64, device=rows.device)
     before = before.scatter_add_(1, first, other.long()).cumsum(1)[:, :most]
     rank = (order + 1).double()
-    return (rank / (rank + before)).where(real, 0.0).sum(1) / degree
+    ranks = (1.0 + before.double()).where(real, 0.0).sum(1)
+    return (rank / (rank + before)).where(real, 0.0).sum(1) / degree, ranks

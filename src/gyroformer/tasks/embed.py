@@ -11,11 +11,11 @@ The term of an edge with a weight counts so many times: :math:`\sum w_{uv} d(u,v
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from gyroformer.data.registry import DATASETS
 from gyroformer.errors import DataError, UsageError
-from gyroformer.options import Options, option
+from gyroformer.options import Options, option, options_of
 from gyroformer.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -56,6 +56,47 @@ class EmbedObjective(Options):
     use_features: bool = option(
         "whether the graph's features are used; else each node has a vector of its own", default=False
     )
+    hierarchy: bool = option(
+        "read the graph as a hierarchy: a node's ancestors come before all others",
+        default=False,
+        neutral=False,
+    )
+    closure: bool = option(
+        "of a hierarchy: count the ancestors of ancestors too", default=False, neutral=False
+    )
+    break_cycles: bool = option(
+        "of a hierarchy: leave out edges that close cycles", default=False, neutral=False
+    )
+    ancestor: Literal["auto", "source", "target"] = option(
+        "of a hierarchy: which end of an edge is the ancestor; found by default",
+        default="auto",
+        neutral="auto",
+    )
+    score: Literal["depth", "distance", "dot"] = option(
+        "of a hierarchy: what ancestors are ranked by: distance and depth, distance alone, or the inner product",
+        default="depth",
+        neutral="depth",
+    )
+    hold_out: float = option(
+        "of a hierarchy: share of the pairs that follow from others to hold out for a test",
+        default=0.0,
+        at_least=0,
+        below=1,
+        neutral=0.0,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        idle = [
+            one.name
+            for one in options_of(type(self))
+            if one.help.startswith("of a hierarchy") and getattr(self, one.name) != one.default
+        ]
+        if idle and not self.hierarchy:
+            flag = idle[0].replace("_", "-")
+            raise UsageError(f"--{flag} has no effect without --hierarchy: add it, or leave --{flag} out")
+        if self.hierarchy and not self.squared:
+            raise UsageError("--plain-distance has no effect with --hierarchy: leave it out")
 
 
 class Reconstruction(Task):
@@ -76,6 +117,8 @@ class Reconstruction(Task):
     mAP is the mean average precision, in percent: how well the nodes nearest to a node are its neighbours. A curvature
     says how a space is bent: below 0 hyperbolic, for trees and hubs; 0 flat; above 0 a sphere. A graph of your own is
     trained until its loss has converged; --thorough takes the full length.
+
+    With --hierarchy the edges have a direction, and a node's ancestors are to come before all others.
 
     Example: gyroformer embed web-edu --dim 16 --heads 2 --out runs/web-edu
     """
@@ -113,20 +156,24 @@ class Reconstruction(Task):
         self.weight, self.strength = None, self.degree
         if "edge_weight" in data:
             self.weight, self.strength = _edge_weights(data, once)
-        drawn = _drawn(nodes, map_nodes, seed)
+        drawn = drawn_nodes(nodes, map_nodes, seed)
         self.map_nodes = None if drawn is None else drawn.to(device)
 
     @classmethod
     def from_graph(
         cls, graph: "Data", objective: EmbedObjective, ready: "Ready", *, seed: int, **given: Any
-    ) -> Self:
+    ) -> "Task":
         """Return the task; large graphs get sampled negatives and a sampled mAP unless the objective says."""
         if objective.use_features and graph.x is None:
             raise DataError(
                 "the graph has no features to use: leave the option out, or give a file of features"
             )
+        if objective.hierarchy:
+            from gyroformer.tasks.hierarchy import Hierarchy
+
+            return Hierarchy.from_graph(graph, objective, ready, seed=seed, **given)
         nodes, notes = int(graph.num_nodes or 0), []
-        negatives = _negatives(objective.negatives, nodes)
+        negatives = sampled_negatives(objective.negatives, nodes)
         if negatives is not None:
             notes.append(
                 f"{negatives:,} of {nodes:,} nodes stand for all others in each step, which costs mAP "
@@ -148,7 +195,7 @@ class Reconstruction(Task):
         distances = positions.pair_squared_dist(self.source, self.target)
         if not self.squared:
             distances = plain_distance(distances)
-        columns = self._columns(len(positions))
+        columns = drawn_columns(self.negatives, len(positions), positions.device)
         scale = 1.0 if columns is None else len(positions) / columns.numel()
         partition = positions.log_partition(
             self.neighbours, columns=columns, scale=scale, squared=self.squared
@@ -175,25 +222,50 @@ class Reconstruction(Task):
 
     @classmethod
     def usual(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """A graph of the user's own is trained until it has converged, unless the epochs are given."""
+        """A graph of the user's own is trained until it has converged, unless it has a recipe or epochs of its own."""
         training, source = values.get("training", {}), values.get("graph", {}).get("source", "")
-        return {} if source in DATASETS or "epochs" in training else {"training": {"converged": CONVERGED}}
+        own = cls.own_recipe(values.get("objective", {}))
+        return (
+            {}
+            if own or source in DATASETS or "epochs" in training
+            else {"training": {"converged": CONVERGED}}
+        )
 
     @classmethod
     def implied(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """A file of features is given to be used."""
-        return {"objective": {"use_features": True}} if values.get("graph", {}).get("features") else {}
+        """A file of features is given to be used; the edges of a hierarchy have a direction."""
+        features = bool(values.get("graph", {}).get("features"))
+        directed = bool(values.get("objective", {}).get("hierarchy"))
+        return {
+            **({"objective": {"use_features": True}} if features else {}),
+            **({"graph": {"directed": True}} if directed else {}),
+        }
 
-    def _columns(self, nodes: int) -> "Tensor | None":
-        import torch
+    @classmethod
+    def own_recipe(cls, objective: Mapping[str, Any]) -> str | None:
+        """Return the recipe of hierarchies for one."""
+        return "hierarchy" if objective.get("hierarchy") else None
 
-        if self.negatives is None or self.negatives == nodes:
-            return None
-        # drawn on the CPU on every device, so that a seed means the same draw everywhere
-        return torch.randperm(nodes)[: self.negatives].sort().values.to(self.degree.device)
+    @classmethod
+    def shown_for(cls, objective: Any) -> tuple[str, ...]:
+        """Return the metrics of a hierarchy for one."""
+        from gyroformer.tasks.hierarchy import Hierarchy
+
+        return Hierarchy.shown if objective.hierarchy else cls.shown
 
 
-def _negatives(choice: str | int, nodes: int) -> int | None:
+def drawn_columns(count: int | None, nodes: int, device: Any) -> "Tensor | None":
+    """Return ``count`` drawn nodes, ascending; None for all."""
+    import torch
+
+    if count is None or count >= nodes:
+        return None
+    # drawn on the CPU on every device, so that a seed means the same draw everywhere
+    return torch.randperm(nodes)[:count].sort().values.to(device)
+
+
+def sampled_negatives(choice: str | int, nodes: int) -> int | None:
+    """Return how many nodes stand for all others by the option ``negatives``; None for all."""
     if choice == "auto":
         return None if nodes <= ALL_PAIRS_NODES else SAMPLED_NEGATIVES
     return None if choice == "all" else int(choice)
@@ -215,7 +287,8 @@ def _edge_weights(data: "Data", once: "Tensor") -> "tuple[Tensor, Tensor]":
     return weight[once], strength
 
 
-def _drawn(nodes: int, count: int | None, seed: int) -> "Tensor | None":
+def drawn_nodes(nodes: int, count: int | None, seed: int) -> "Tensor | None":
+    """Return ``count`` nodes drawn by a seed, ascending; None for all."""
     import torch
 
     if count is None or count >= nodes:

@@ -20,7 +20,7 @@ The files of tasks import torch inside functions only: ``--help`` shows their op
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gyroformer.options import Options
 
@@ -66,6 +66,8 @@ class Task(ABC):
 
     #: whether its loss counts each edge by its weight
     uses_weights: ClassVar[bool] = False
+    #: whether it looks at the direction of edges, whatever the model does
+    uses_direction: ClassVar[bool] = False
 
     #: the graph that the model sees, on the model's device
     data: "Data"
@@ -78,8 +80,8 @@ class Task(ABC):
 
     @classmethod
     @abstractmethod
-    def from_graph(cls, graph: "Data", objective: Any, ready: "Ready", *, seed: int, **given: Any) -> Self:
-        """Return the task for a graph as it was read.
+    def from_graph(cls, graph: "Data", objective: Any, ready: "Ready", *, seed: int, **given: Any) -> "Task":
+        """Return the task for a graph as it was read; its objective may make it a special kind of task.
 
         Args:
             graph: the graph.
@@ -120,6 +122,16 @@ class Task(ABC):
         return {}
 
     @classmethod
+    def own_recipe(cls, objective: Mapping[str, Any]) -> str | None:
+        """Return the recipe that an objective, as far as the user gave one, calls for; None for the usual one."""
+        return None
+
+    @classmethod
+    def shown_for(cls, objective: Any) -> tuple[str, ...]:
+        """Return the keys of the results that are printed for an objective, the one that counts first."""
+        return cls.shown
+
+    @classmethod
     def implied(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return settings that follow from others, nested like a job's; those given by the user go before them."""
         return {}
@@ -128,6 +140,7 @@ class Task(ABC):
 #: words of metrics' keys that are not written as they are
 _WORDS = {
     "calibration": "calibration error",
+    "hierarchy": "ancestors'",
     "map": "mAP",
     "f1": "F1",
     "auc": "AUC",

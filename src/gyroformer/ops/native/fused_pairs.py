@@ -7,6 +7,7 @@ from torch import Tensor
 
 from gyroformer.errors import UsageError
 from gyroformer.ops.native import build
+from gyroformer.ops.neighbours import Neighbours
 
 
 def _call(name: str, tensors: list[Tensor | None], sizes: list[int], plain: bool, scale: float) -> None:
@@ -41,14 +42,18 @@ def _log_partition(
     sine: Tensor,
     cosine: Tensor,
     k: Tensor,
+    rise: Tensor | None,
+    pull: Tensor | None,
     indptr: Tensor,
     indices: Tensor,
+    back_indptr: Tensor,
+    back_indices: Tensor,
     columns: Tensor | None,
     scale: float,
     squared: bool,
 ) -> Tensor:
     out = sine.new_empty(sine.shape[0])
-    inputs = _contiguous(sine, cosine, k, indptr, indices, columns)
+    inputs = _contiguous(sine, cosine, k, rise, pull, indptr, indices, back_indptr, back_indices, columns)
     _call("gyroformer_log_partition", [*inputs, out], _sizes(sine, columns), not squared, scale)
     return out
 
@@ -63,43 +68,50 @@ def _log_partition_backward(
     sine: Tensor,
     cosine: Tensor,
     k: Tensor,
+    rise: Tensor | None,
+    pull: Tensor | None,
     indptr: Tensor,
     indices: Tensor,
+    back_indptr: Tensor,
+    back_indices: Tensor,
     columns: Tensor | None,
     scale: float,
     squared: bool,
     logs: Tensor,
     grad: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    inputs = _contiguous(sine, cosine, k, indptr, indices, columns, logs, grad)
-    grads = _like(sine), _like(cosine), _like(k)
-    _call("gyroformer_log_partition_backward", [*inputs, *grads], _sizes(sine, columns), not squared, scale)
+) -> list[Tensor]:
+    lists = (indptr, indices, back_indptr, back_indices, columns)
+    inputs = _contiguous(sine, cosine, k, rise, pull, *lists, logs, grad)
+    grads = [_like(tensor) for tensor in (sine, cosine, k, rise, pull) if tensor is not None]
+    outputs = [*grads, None, None] if rise is None else grads
+    _call("gyroformer_log_partition_backward", [*inputs, *outputs], _sizes(sine, columns), not squared, scale)
     return grads
 
 
 @_log_partition_backward.register_fake
-def _(sine: Tensor, cosine: Tensor, k: Tensor, *_: object) -> tuple[Tensor, Tensor, Tensor]:
-    return _like(sine), _like(cosine), _like(k)
+def _(
+    sine: Tensor, cosine: Tensor, k: Tensor, rise: Tensor | None, pull: Tensor | None, *_: object
+) -> list[Tensor]:
+    return [_like(tensor) for tensor in (sine, cosine, k, rise, pull) if tensor is not None]
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-    sine, cosine, k, indptr, indices, columns, ctx.scale, ctx.squared = inputs
-    ctx.save_for_backward(sine, cosine, k, indptr, indices, columns, output)
+    *tensors, ctx.scale, ctx.squared = inputs
+    ctx.save_for_backward(*tensors, output)
 
 
 def _vjp(ctx, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
-    sine, cosine, k, indptr, indices, columns, logs = ctx.saved_tensors
-    grads = _log_partition_backward(
-        sine, cosine, k, indptr, indices, columns, ctx.scale, ctx.squared, logs, grad
-    )
-    return (*grads, None, None, None, None, None)
+    *tensors, logs = ctx.saved_tensors
+    grads = _log_partition_backward(*tensors, ctx.scale, ctx.squared, logs, grad)
+    # nothing flows to biases that are not there, nor to the graph, the columns and the two options
+    return (*grads, *[None] * (len(tensors) + 2 - len(grads)))
 
 
 def _no_setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
     pass
 
 
-def _refuse(ctx, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
+def _refuse(ctx, grads: list[Tensor]) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
     raise UsageError(
         "the C++ form of log_partition has no second derivative: use form='eager' where you need one"
     )
@@ -110,11 +122,9 @@ _log_partition_backward.register_autograd(_refuse, setup_context=_no_setup)
 
 
 def log_partition(
-    sine: Tensor,
-    cosine: Tensor,
-    k: Tensor,
-    indptr: Tensor,
-    indices: Tensor,
+    points: tuple[Tensor, Tensor, Tensor],
+    bias: tuple[Tensor, Tensor] | None,
+    neighbours: Neighbours,
     columns: Tensor | None,
     *,
     scale: float,
@@ -123,13 +133,13 @@ def log_partition(
     """Return log(1 + scale Σ exp(−d²)) for each node, ``(N,)``; see :func:`gyroformer.ops.pairs.log_partition`.
 
     Args:
-        sine: ``(N, H, d)``.
-        cosine: ``(N, H, 1)``.
-        k: curvatures ``(H,)``.
-        indptr: ``(N + 1,)``, where each node's neighbours start.
-        indices: neighbours, ascending for each node.
+        points: sine ``(N, H, d)``, cosine ``(N, H, 1)`` and curvatures ``(H,)``.
+        bias: of nodes as rows and as columns, ``(N,)`` each, or None.
+        neighbours: the graph.
         columns: nodes to sum over, in ascending order, or None for all.
         scale: factor of the sum.
         squared: whether the exponent is the squared distance.
     """
-    return _log_partition(sine, cosine, k, indptr, indices, columns, scale, squared)
+    lists = neighbours.indptr, neighbours.indices
+    back = lists if neighbours.back is None else neighbours.back
+    return _log_partition(*points, *(bias or (None, None)), *lists, *back, columns, scale, squared)

@@ -1,5 +1,8 @@
 // Sums of exp(-d²) over all pairs of nodes that are not adjacent, float32, forward and backward.
 //
+// Where the graph is directed or nodes have a bias (TILTED) a pair has two terms, exp(a_u + b_v - d²) for the row and
+// exp(a_v + b_u - d²) for the column, and each may be left out by itself; else it has one, which counts for both.
+//
 // The mathematics is that of gyroformer/ops/pairs.py. One row (node) at a time meets a tile of LANES columns, whose
 // coordinates are transposed. Where the columns are all the nodes, each pair is met once, with the column behind the
 // row, and counts for both. No more than sums over the pairs is kept.
@@ -19,6 +22,7 @@ namespace {
 
 constexpr int ROWS = 16;      // rows that meet a tile while it is in the nearest cache
 constexpr float MOST = 87.f;  // exp(-x) counts as 0 beyond: the end of float32's normal numbers
+constexpr float HIGH = 70.f;  // exp(x) counts as exp(HIGH) beyond: a sum of millions of them is finite
 
 // a register of floats; the loops over coordinates keep several
 #if defined(__AVX512F__)
@@ -123,20 +127,40 @@ template <bool PLAIN, bool BACK>
   }
 }
 
+// exp(mine + other - x) for the lanes that the mask keeps
+[[gnu::always_inline]] inline void tilted(float *out, const float *x, const float *mask, const float *mine,
+                                          const float *other) {
+  FOR_LANES {
+    const float sum = mine[l] + other[l] - x[l];
+    const float bounded = sum > HIGH ? HIGH : sum;
+    out[l] = bounded < -MOST ? 0.f : exponential(bounded < -MOST ? -MOST : bounded) * mask[l];
+  }
+}
+
+struct Lists {  // ascending nodes for each node
+  const int64_t *indptr, *indices;
+};
+
 struct Graph {  // the points, the columns in tiles, the neighbours
   const float *sine, *cosine, *k;
-  const int64_t *indptr, *indices, *columns;  // columns: ascending nodes, or null for all
+  const float *rise, *pull;  // biases of nodes as rows and as columns; null for none
+  Lists left, back;          // what a row leaves out, and the rows that leave it out; the same if undirected
+  const int64_t *columns;    // ascending nodes, or null for all
   int64_t nodes, count;                       // count of columns
   int heads, width, size;                     // size: floats a node, H (d + 1)
   int64_t tiles;
   std::vector<float> tile;     // [tiles][size][LANES]: sines, then cosines
+  std::vector<float> tile_rise, tile_pull;  // of the columns; empty for none
   std::vector<int64_t> place;  // of each node among the columns, -1 if it is none; empty for all
   float poison;                // 0, or NaN if any input is not finite: series of bits would hide it
+
+  bool tilted() const { return rise || left.indices != back.indices; }
 };
 
-Graph prepare(const float *sine, const float *cosine, const float *k, const int64_t *indptr, const int64_t *indices,
-              const int64_t *columns, int64_t nodes, int64_t count, int heads, int width) {
-  Graph g{sine, cosine, k, indptr, indices, columns, nodes, count, heads, width, heads * (width + 1), 0, {}, {}, 0.f};
+Graph prepare(const float *sine, const float *cosine, const float *k, const float *rise, const float *pull, Lists left,
+              Lists back, const int64_t *columns, int64_t nodes, int64_t count, int heads, int width) {
+  Graph g{sine, cosine, k, rise, pull, left, back, columns, nodes, count, heads, width, heads * (width + 1), 0, {}, {},
+          {}, {}, 0.f};
   const int all = heads * width;
   g.tiles = (count + LANES - 1) / LANES;
   g.tile.assign(static_cast<size_t>(g.tiles) * g.size * LANES, 0.f);
@@ -145,6 +169,14 @@ Graph prepare(const float *sine, const float *cosine, const float *k, const int6
     float *to = g.tile.data() + (i / LANES) * g.size * LANES + i % LANES;
     for (int j = 0; j < all; ++j) to[j * LANES] = sine[v * all + j];
     for (int h = 0; h < heads; ++h) to[(all + h) * LANES] = cosine[v * heads + h];
+  }
+  if (g.tilted()) {
+    g.tile_rise.assign(g.tiles * LANES, 0.f), g.tile_pull.assign(g.tiles * LANES, 0.f);
+    for (int64_t i = 0; rise && i < count; ++i) {
+      const int64_t v = columns ? columns[i] : i;
+      g.tile_rise[i] = rise[v], g.tile_pull[i] = pull[v];
+    }
+    for (int64_t i = 0; rise && i < nodes; ++i) g.poison += 0.f * rise[i] + 0.f * pull[i];
   }
   if (columns) {
     g.place.assign(nodes, -1);
@@ -157,9 +189,9 @@ Graph prepare(const float *sine, const float *cosine, const float *k, const int6
 }
 
 // The places among the columns that row u leaves out, ascending: its neighbours, and itself among sampled columns
-void left_out(const Graph &g, int64_t u, std::vector<int64_t> &places) {
+void left_out(const Graph &g, const Lists &lists, int64_t u, std::vector<int64_t> &places) {
   places.clear();
-  const int64_t *begin = g.indices + g.indptr[u], *end = g.indices + g.indptr[u + 1];
+  const int64_t *begin = lists.indices + lists.indptr[u], *end = lists.indices + lists.indptr[u + 1];
   if (!g.columns) {
     places.assign(std::upper_bound(begin, end, u), end);
     return;
@@ -183,7 +215,36 @@ void mask_tile(const Graph &g, int64_t u, int64_t t, const std::vector<int64_t> 
   for (; next < places.size() && places[next] < first + LANES; ++next) mask[places[next] - first] = 0.f;
 }
 
+// What a block of rows leaves out, and how far each row has come in it
+struct Cursor {
+  std::vector<int64_t> places[ROWS];
+  size_t next[ROWS];
+
+  void start(const Graph &g, const Lists &lists, int64_t first, int64_t last) {
+    for (int64_t u = first; u < last; ++u) left_out(g, lists, u, places[u - first]), next[u - first] = 0;
+  }
+  void mask(const Graph &g, int64_t u, int64_t first, int64_t t, float *to) {
+    mask_tile(g, u, t, places[u - first], next[u - first], to);
+  }
+};
+
+// Both terms of the pairs of row u and tile t, with the biases: `e` for the row, `back` for the columns. `x` is d² or d.
 template <bool PLAIN>
+void both_terms(const Graph &g, int64_t u, int64_t first, int64_t t, Cursor &left, Cursor &right, const float *square,
+                float *x, float *e, float *back) {
+  alignas(64) float mask[LANES], mine[LANES];
+  const float rise = g.rise ? g.rise[u] : 0.f, pull = g.pull ? g.pull[u] : 0.f;
+  FOR_LANES x[l] = PLAIN ? std::sqrt(square[l]) : square[l];
+  left.mask(g, u, first, t, mask);
+  FOR_LANES mine[l] = rise;
+  tilted(e, x, mask, mine, g.tile_pull.data() + t * LANES);
+  if (g.columns) return;
+  right.mask(g, u, first, t, mask);
+  FOR_LANES mine[l] = pull;
+  tilted(back, x, mask, mine, g.tile_rise.data() + t * LANES);
+}
+
+template <bool PLAIN, bool TILTED>
 void forward(const Graph &g, float scale, float *out, int threads) {
   const int all = g.heads * g.width;
   const bool symmetric = !g.columns;
@@ -193,13 +254,13 @@ void forward(const Graph &g, float scale, float *out, int threads) {
 #pragma omp parallel num_threads(threads)
   {
     std::vector<double> &part = parts[omp_get_thread_num()];
-    std::vector<int64_t> places[ROWS];
-    size_t next[ROWS];
-    alignas(64) float q[LANES], square[LANES], e[LANES], mask[LANES], column[LANES];
+    Cursor left, right;
+    alignas(64) float q[LANES], square[LANES], e[LANES], back[LANES], mask[LANES], column[LANES];
 #pragma omp for schedule(static, 1)
     for (int64_t first = 0; first < g.nodes; first += ROWS) {
       const int64_t last = std::min<int64_t>(first + ROWS, g.nodes);
-      for (int64_t u = first; u < last; ++u) left_out(g, u, places[u - first]), next[u - first] = 0;
+      left.start(g, g.left, first, last);
+      if (TILTED && symmetric) right.start(g, g.back, first, last);
       for (int64_t t = symmetric ? first / LANES : 0; t < g.tiles; ++t) {
         const float *tile = g.tile.data() + t * g.size * LANES;
         FOR_LANES column[l] = 0.f;
@@ -210,13 +271,17 @@ void forward(const Graph &g, float scale, float *out, int threads) {
                              tile + h * g.width * LANES, tile + (all + h) * LANES, g.width);
             distances<false>(q, g.k[h], square, nullptr, nullptr);
           }
-          mask_tile(g, u, t, places[u - first], next[u - first], mask);
-          fall_off<PLAIN, false>(e, square, mask, nullptr);
+          if (TILTED) {
+            both_terms<PLAIN>(g, u, first, t, left, right, square, mask, e, back);
+          } else {
+            left.mask(g, u, first, t, mask);
+            fall_off<PLAIN, false>(e, square, mask, nullptr);
+          }
           float sum = 0.f;
 #pragma omp simd reduction(+ : sum)
           for (int l = 0; l < LANES; ++l) sum += e[l];
           rows[u] += sum;
-          FOR_LANES column[l] += e[l];
+          if (symmetric) FOR_LANES column[l] += TILTED ? back[l] : e[l];
         }
         if (symmetric)
           for (int l = 0; l < LANES; ++l) part[t * LANES + l] += column[l];
@@ -231,31 +296,38 @@ void forward(const Graph &g, float scale, float *out, int threads) {
   }
 }
 
-template <bool PLAIN>
-void backward(const Graph &g, float scale, const float *logs, const float *grad, float *grad_sine, float *grad_cosine,
-              float *grad_k, int threads) {
+struct Gradients {  // in the sines, cosines, curvatures, and the biases, which may be null
+  float *sine, *cosine, *k, *rise, *pull;
+};
+
+template <bool PLAIN, bool TILTED>
+void backward(const Graph &g, float scale, const float *logs, const float *grad, const Gradients &out, int threads) {
   const int all = g.heads * g.width, d = g.width, size = g.size;
   const bool symmetric = !g.columns;
-  // what a pair's exp(-d²) is worth to its row; among all nodes also to its column
+  // what a pair's term is worth to its row; among all nodes also to its column
   std::vector<float> worth(g.nodes), other(g.tiles * LANES, 0.f);
   for (int64_t u = 0; u < g.nodes; ++u)
     worth[u] = static_cast<float>(scale * grad[u] * std::exp(-static_cast<double>(logs[u]))) + g.poison;
   if (symmetric) std::copy(worth.begin(), worth.end(), other.begin());
   std::vector<std::vector<float>> parts(threads, std::vector<float>(g.tile.size(), 0.f));
   std::vector<double> slopes(static_cast<size_t>(threads) * g.heads, 0.0);
+  // the biases' gradients: sums of a node's terms as a row's (rise) and as a column's (pull)
+  const size_t places = TILTED ? g.tiles * LANES : 0;
+  std::vector<double> row_terms(TILTED ? g.nodes : 0, 0.0), row_back(row_terms);
+  std::vector<std::vector<double>> term_parts(threads, std::vector<double>(places, 0.0)), back_parts(term_parts);
 #pragma omp parallel num_threads(threads)
   {
     const int me = omp_get_thread_num();
     std::vector<float> &part = parts[me];
     double *slope = slopes.data() + static_cast<size_t>(me) * g.heads;
-    std::vector<int64_t> places[ROWS];
-    size_t next[ROWS];
-    alignas(64) float q[LANES], square[LANES], e[LANES], mask[LANES], factor[LANES], twice[LANES];
+    Cursor left, right;
+    alignas(64) float q[LANES], square[LANES], e[LANES], back[LANES] = {}, mask[LANES], factor[LANES], twice[LANES];
     std::vector<float> by_q(g.heads * LANES), by_k(g.heads * LANES), column(size * LANES), row(ROWS * size * WIDE);
 #pragma omp for schedule(static, 1)
     for (int64_t first = 0; first < g.nodes; first += ROWS) {
       const int64_t last = std::min<int64_t>(first + ROWS, g.nodes);
-      for (int64_t u = first; u < last; ++u) left_out(g, u, places[u - first]), next[u - first] = 0;
+      left.start(g, g.left, first, last);
+      if (TILTED && symmetric) right.start(g, g.back, first, last);
       std::fill(row.begin(), row.end(), 0.f);
       for (int64_t t = symmetric ? first / LANES : 0; t < g.tiles; ++t) {
         const float *tile = g.tile.data() + t * size * LANES, *tile_worth = other.data() + t * LANES;
@@ -267,14 +339,29 @@ void backward(const Graph &g, float scale, const float *logs, const float *grad,
             quotients(q, p + h * d, c[h], tile + h * d * LANES, tile + (all + h) * LANES, d);
             distances<true>(q, g.k[h], square, by_q.data() + h * LANES, by_k.data() + h * LANES);
           }
-          mask_tile(g, u, t, places[u - first], next[u - first], mask);
-          fall_off<PLAIN, true>(e, square, mask, factor);
           const float mine = worth[u];
           int any = 0;
+          if (TILTED) {
+            both_terms<PLAIN>(g, u, first, t, left, right, square, factor, e, back);
+            float row_sum = 0.f, back_sum = 0.f;
+            double *to_terms = term_parts[me].data() + t * LANES, *to_back = back_parts[me].data() + t * LANES;
+#pragma omp simd reduction(+ : row_sum, back_sum) reduction(| : any)
+            for (int l = 0; l < LANES; ++l) {
+              const float a = e[l] * mine, b = back[l] * tile_worth[l], x = factor[l];
+              row_sum += a, back_sum += b;
+              to_terms[l] += a, to_back[l] += b;
+              e[l] = (a + b) * (PLAIN ? (x > 0.f ? -.5f / (x > 0.f ? x : 1.f) : 0.f) : -1.f);
+              any |= e[l] != 0.f;
+            }
+            row_terms[u] += row_sum, row_back[u] += back_sum;
+          } else {
+            left.mask(g, u, first, t, mask);
+            fall_off<PLAIN, true>(e, square, mask, factor);
 #pragma omp simd reduction(| : any)
-          for (int l = 0; l < LANES; ++l) {
-            e[l] *= (mine + tile_worth[l]) * factor[l];
-            any |= e[l] != 0.f;
+            for (int l = 0; l < LANES; ++l) {
+              e[l] *= (mine + tile_worth[l]) * factor[l];
+              any |= e[l] != 0.f;
+            }
           }
           if (!any) continue;
           float *mine_back = row.data() + (u - first) * size * WIDE;
@@ -299,7 +386,7 @@ void backward(const Graph &g, float scale, const float *logs, const float *grad,
         for (int i = 0; i < size; ++i) {
           double sum = 0;
           for (int w = 0; w < WIDE; ++w) sum += row[((u - first) * size + i) * WIDE + w];
-          (i < all ? grad_sine[u * all + i] : grad_cosine[u * g.heads + i - all]) = static_cast<float>(sum);
+          (i < all ? out.sine[u * all + i] : out.cosine[u * g.heads + i - all]) = static_cast<float>(sum);
         }
     }
   }
@@ -308,37 +395,59 @@ void backward(const Graph &g, float scale, const float *logs, const float *grad,
     for (int j = 0; j < size; ++j) {
       double sum = 0;
       for (const auto &part : parts) sum += part[((i / LANES) * size + j) * LANES + i % LANES];
-      (j < all ? grad_sine[v * all + j] : grad_cosine[v * g.heads + j - all]) += static_cast<float>(sum);
+      (j < all ? out.sine[v * all + j] : out.cosine[v * g.heads + j - all]) += static_cast<float>(sum);
     }
   }
   for (int h = 0; h < g.heads; ++h) {
     double sum = 0;
     for (int thread = 0; thread < threads; ++thread) sum += slopes[static_cast<size_t>(thread) * g.heads + h];
-    grad_k[h] = static_cast<float>(sum);
+    out.k[h] = static_cast<float>(sum);
   }
+  if (!TILTED || !out.rise) return;
+  for (int64_t i = 0; i < g.count; ++i) {
+    const int64_t v = g.columns ? g.columns[i] : i;
+    for (int thread = 0; thread < threads; ++thread)
+      row_back[v] += term_parts[thread][i], row_terms[v] += back_parts[thread][i];
+  }
+  for (int64_t u = 0; u < g.nodes; ++u)
+    out.rise[u] = static_cast<float>(row_terms[u]), out.pull[u] = static_cast<float>(row_back[u]);
 }
 
 }  // namespace
 
 extern "C" {
 
-// out (N) = log(1 + scale Σ exp(-d²)) over the columns (ascending nodes; null: all) that are neither u nor adjacent to
-// it; sine (N, H, d); cosine (N, H); k (H); indptr (N + 1) and indices: ascending neighbours; plain: d instead of d²
-void gyroformer_log_partition(const float *sine, const float *cosine, const float *k, const int64_t *indptr,
-                              const int64_t *indices, const int64_t *columns, float *out, int64_t nodes, int64_t count,
-                              int heads, int width, int plain, float scale, int threads) {
-  const Graph g = prepare(sine, cosine, k, indptr, indices, columns, nodes, count, heads, width);
-  (plain ? forward<true> : forward<false>)(g, scale, out, threads);
+// out (N) = log(1 + scale Σ exp(rise_u + pull_v - d²)) over the columns v (ascending nodes; null: all) that are neither
+// u nor in its list; sine (N, H, d); cosine (N, H); k (H); rise and pull (N), or null for none; indptr (N + 1) and
+// indices: ascending lists of what each node leaves out; back_indptr and back_indices: of the nodes that leave it out,
+// the same pointers if the graph is undirected; plain: d instead of d²
+void gyroformer_log_partition(const float *sine, const float *cosine, const float *k, const float *rise,
+                              const float *pull, const int64_t *indptr, const int64_t *indices,
+                              const int64_t *back_indptr, const int64_t *back_indices, const int64_t *columns,
+                              float *out, int64_t nodes, int64_t count, int heads, int width, int plain, float scale,
+                              int threads) {
+  const Graph g = prepare(sine, cosine, k, rise, pull, {indptr, indices}, {back_indptr, back_indices}, columns, nodes,
+                          count, heads, width);
+  if (g.tilted())
+    (plain ? forward<true, true> : forward<false, true>)(g, scale, out, threads);
+  else
+    (plain ? forward<true, false> : forward<false, false>)(g, scale, out, threads);
 }
 
-// logs and grad (N): the result above and the gradient in it
-void gyroformer_log_partition_backward(const float *sine, const float *cosine, const float *k, const int64_t *indptr,
-                                       const int64_t *indices, const int64_t *columns, const float *logs,
-                                       const float *grad, float *grad_sine, float *grad_cosine, float *grad_k,
-                                       int64_t nodes, int64_t count, int heads, int width, int plain, float scale,
-                                       int threads) {
-  const Graph g = prepare(sine, cosine, k, indptr, indices, columns, nodes, count, heads, width);
-  (plain ? backward<true> : backward<false>)(g, scale, logs, grad, grad_sine, grad_cosine, grad_k, threads);
+// logs and grad (N): the result above and the gradient in it; grad_rise and grad_pull are null with the biases
+void gyroformer_log_partition_backward(const float *sine, const float *cosine, const float *k, const float *rise,
+                                       const float *pull, const int64_t *indptr, const int64_t *indices,
+                                       const int64_t *back_indptr, const int64_t *back_indices, const int64_t *columns,
+                                       const float *logs, const float *grad, float *grad_sine, float *grad_cosine,
+                                       float *grad_k, float *grad_rise, float *grad_pull, int64_t nodes, int64_t count,
+                                       int heads, int width, int plain, float scale, int threads) {
+  const Graph g = prepare(sine, cosine, k, rise, pull, {indptr, indices}, {back_indptr, back_indices}, columns, nodes,
+                          count, heads, width);
+  const Gradients to{grad_sine, grad_cosine, grad_k, grad_rise, grad_pull};
+  if (g.tilted())
+    (plain ? backward<true, true> : backward<false, true>)(g, scale, logs, grad, to, threads);
+  else
+    (plain ? backward<true, false> : backward<false, false>)(g, scale, logs, grad, to, threads);
 }
 
 }  // extern "C"

@@ -1,0 +1,299 @@
+r"""A hierarchy: the ancestors of a node come before all other nodes, its descendants among them.
+
+.. math:: L = \sum_{(u,a)} \log\Bigl(1 + e^{-s(u,a)} \sum_{w\ \text{no ancestor of}\ u} e^{s(u,w)}\Bigr)
+
+over all pairs of a node u and an ancestor a, with the score s of :mod:`gyroformer.tasks.scores`. The sum runs over all
+other nodes but the ancestors of u, and counts 1 for u itself.
+
+Metrics are those of Nickel and Kiela: each ancestor of u is ranked by its score among the nodes that are no ancestors
+of u. ``hierarchy_map`` is the mean average precision, ``mean_rank`` the mean rank over all pairs, ``direction`` the
+share of pairs whose upper end is told from the lower one, ``map`` the mean average precision by distance alone with
+ancestors and descendants as neighbours.
+"""
+
+import dataclasses as dc
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from gyroformer.errors import DataError
+from gyroformer.tasks.embed import (
+    EXACT_MAP_NODES,
+    SAMPLED_MAP_NODES,
+    EmbedObjective,
+    drawn_columns,
+    drawn_nodes,
+    sampled_negatives,
+)
+from gyroformer.tasks.task import Task
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch_geometric.data import Data
+
+    from gyroformer.models.base import GraphModel
+    from gyroformer.ops.neighbours import Neighbours
+    from gyroformer.ops.positions import Positions
+    from gyroformer.tasks.scores import HierarchyScore
+    from gyroformer.tasks.task import Ready
+
+#: nodes of a cycle that an error names
+SHOWN_CYCLE = 8
+
+
+@dc.dataclass(frozen=True)
+class Order:
+    """Who is above whom.
+
+    Attributes:
+        ancestors: of each node.
+        train: pairs of a node and an ancestor to learn from, ``(2, M)``.
+        held_out: pairs that follow from others and are kept for the test, ``(2, K)``.
+        about: what is reported of it.
+        notes: what the user should know.
+    """
+
+    ancestors: "Neighbours"
+    train: "Tensor"
+    held_out: "Tensor"
+    about: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+class Hierarchy(Task):
+    """The task of placing nodes so that their ancestors can be read from the score.
+
+    Args:
+        data: the graph that the model sees.
+        order: who is above whom.
+        score: from positions to scores.
+        negatives: number of nodes drawn anew in each step to stand for all others, instead of all.
+        map_nodes: number of nodes over which the metrics are taken, drawn once; all by default.
+        seed: of that draw.
+    """
+
+    name = "embed"
+    title = "hierarchy"
+    help = ""
+    Objective = EmbedObjective
+    shown = ("hierarchy_map", "mean_rank", "direction", "map", "test_map", "test_auc")
+    judged_by = "hierarchy_map"
+    uses_direction = True
+
+    def __init__(
+        self,
+        data: "Data",
+        order: Order,
+        score: "HierarchyScore",
+        *,
+        negatives: int | None = None,
+        map_nodes: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        from torch import nn
+
+        from gyroformer.ops.neighbours import Neighbours
+
+        device, nodes = data.edge_index.device, int(data.num_nodes or 0)
+        self.data, self.order, self.negatives, self.seed = data, order, negatives, seed
+        self.ancestors = order.ancestors.to(device)
+        self.below, self.above = order.train.to(device)
+        self.score = score.to(device)
+        self.module = nn.ModuleDict({"score": self.score})
+        pairs = [self.ancestors.source, self.ancestors.indices]
+        self.related = Neighbours.of(_stacked(pairs), nodes)
+        drawn = drawn_nodes(nodes, map_nodes, seed)
+        self.map_nodes = None if drawn is None else drawn.to(device)
+
+    @classmethod
+    def from_graph(
+        cls, graph: "Data", objective: EmbedObjective, ready: "Ready", *, seed: int, **given: Any
+    ) -> Self:
+        """Return the task; large graphs get sampled negatives and sampled metrics unless the objective says."""
+        from gyroformer.tasks.scores import HierarchyScore
+
+        order = order_of(graph, objective, seed)
+        nodes, notes = int(graph.num_nodes or 0), list(order.notes)
+        negatives = sampled_negatives(objective.negatives, nodes)
+        if negatives is not None:
+            notes.append(
+                f"{negatives:,} of {nodes:,} nodes stand for all others in each step; --negatives all takes every one"
+            )
+        map_nodes = objective.map_nodes or (SAMPLED_MAP_NODES if nodes > EXACT_MAP_NODES else None)
+        if map_nodes is not None and map_nodes < nodes:
+            notes.append(f"the metrics are means over {map_nodes:,} of {nodes:,} nodes")
+        data = ready(graph, objective.use_features)
+        score = HierarchyScore(objective.score)
+        task = cls(data, order, score, negatives=negatives, map_nodes=map_nodes, seed=seed)
+        task.notes = tuple(notes)
+        return task
+
+    def loss(self, model: "GraphModel") -> "Tensor":
+        """Return the loss, summed over all pairs of a node and an ancestor."""
+        from torch.nn.functional import softplus
+
+        positions = model.positions(self.data)
+        columns = drawn_columns(self.negatives, len(positions), positions.device)
+        scale = 1.0 if columns is None else len(positions) / columns.numel()
+        others = positions.log_partition(
+            self.ancestors, columns=columns, scale=scale, bias=self.score.bias(positions)
+        )
+        return softplus(others[self.below] - self.score.pairs(positions, self.below, self.above)).sum()
+
+    def evaluate(self, model: "GraphModel") -> dict[str, float]:
+        """Return the metrics on the hierarchy itself; percentages but for the rank."""
+        from gyroformer.tasks.average_precision import mean_average_precision, mean_precision_and_rank
+
+        positions = model.positions(self.data)
+        precision, rank = mean_precision_and_rank(
+            lambda rows: -self.score.rows(positions, rows), self.ancestors, nodes=self.map_nodes
+        )
+        near = mean_average_precision(positions.squared_dist_rows, self.related, nodes=self.map_nodes)
+        return {
+            "hierarchy_map": 100 * precision,
+            "mean_rank": rank,
+            "direction": self._direction(positions),
+            "map": 100 * near,
+        }
+
+    def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
+        """Return the metrics of the last evaluation and, for pairs that were held out, those of the test."""
+        weight = self.score.weight
+        about = {"kind": self.score.kind, "weight": None if weight is None else float(weight)}
+        test = self._test(model) if self.order.held_out.numel() else {}
+        return {**metrics, **test, "score": about, "hierarchy": self.order.about}
+
+    @classmethod
+    def uses_features(cls, objective: EmbedObjective) -> bool:
+        """Return whether the objective asks for features; by default each node has a vector of its own."""
+        return objective.use_features
+
+    def _direction(self, positions: "Positions") -> float:
+        height = self.score.height(positions)
+        return 100 * float((height[self.ancestors.indices] > height[self.ancestors.source]).float().mean())
+
+    def _test(self, model: "GraphModel") -> dict[str, float]:
+        """Return MAP and AUC of the pairs held out, against nodes that are no ancestors."""
+        import torch
+
+        from gyroformer.ops.neighbours import Neighbours
+        from gyroformer.tasks.average_precision import mean_precision_and_rank
+        from gyroformer.tasks.link import ranking_metrics
+
+        positions, pairs = model.positions(self.data), self.order.held_out.to(self.below.device)
+        held = Neighbours.directed(pairs, len(positions))
+
+        def costs(rows: "Tensor") -> "Tensor":
+            # the ancestors that were learned from count neither way: nobody would ask for them
+            found = -self.score.rows(positions, rows)
+            known = self.ancestors.adjacent(rows) & ~held.adjacent(rows)
+            return found.masked_fill(known, float(torch.finfo(found.dtype).max))
+
+        precision, _ = mean_precision_and_rank(costs, held)
+        others = _no_ancestors(pairs, self.ancestors, self.seed)
+        scores = [
+            self.score.pairs(positions, *ends).detach().double().cpu().numpy() for ends in (pairs, others)
+        ]
+        return {"test_map": 100 * precision, "test_auc": ranking_metrics(*scores)["auc"]}
+
+
+def order_of(graph: "Data", objective: EmbedObjective, seed: int) -> Order:
+    """Return who is above whom in a graph, as the objective asks.
+
+    Raises:
+        DataError: the graph has a cycle, or no edge.
+    """
+    import torch
+
+    from gyroformer.graphs import hierarchy
+    from gyroformer.ops.neighbours import Neighbours
+
+    nodes, notes = int(graph.num_nodes or 0), []
+    listed = graph.edge_index.cpu().numpy()
+    if not listed.size:
+        raise DataError("the graph has no edge: there is no hierarchy in it")
+    edges, end = hierarchy.oriented(listed, nodes, objective.ancestor)
+    if objective.ancestor == "auto":
+        way = "from a node to its ancestor" if end == "target" else "from an ancestor to its descendant"
+        other = "source" if end == "target" else "target"
+        notes.append(f"edges are read {way}; --ancestor {other} reads them the other way")
+    cycle = hierarchy.find_cycle(edges, nodes)
+    if cycle is not None and not objective.break_cycles:
+        raise DataError(_about_cycle(cycle, list(graph.ids) if "ids" in graph else list(range(nodes))))
+    if cycle is not None:
+        kept = hierarchy.without_cycles(edges, nodes)
+        notes.append(f"{edges.shape[1] - kept.shape[1]:,} edges that close a cycle are left out")
+        edges = kept
+    pairs, depth = hierarchy.closure(edges, nodes)
+    given = edges[0] * nodes + edges[1]
+    if not objective.closure:
+        missing = pairs.shape[1] - given.size
+        if missing:
+            notes.append(
+                f"only the {given.size:,} listed pairs count as ancestors; --closure adds the {missing:,} that "
+                "follow from them"
+            )
+        pairs = edges
+    inner = hierarchy.implied(pairs, nodes)
+    held = _held_out(inner, objective.hold_out, seed)
+    found = torch.from_numpy(pairs.copy())
+    roots = int((depth == 0).sum())
+    about = {
+        "ancestor": end,
+        "pairs": int(found.shape[1]),
+        "held_out": int(held.sum()),
+        "roots": roots,
+        "depth": int(depth.max()),
+    }
+    ancestors = Neighbours.directed(found, nodes)
+    return Order(ancestors, found[:, ~held], found[:, held], about, tuple(notes))
+
+
+def _held_out(inner: Any, share: float, seed: int) -> "Tensor":
+    """Return which pairs are held out, a share of those that follow from others, drawn by the seed."""
+    import torch
+
+    candidates = torch.from_numpy(inner).nonzero().flatten()
+    held = torch.zeros(len(inner), dtype=torch.bool)
+    if not share:
+        return held
+    count = round(share * candidates.numel())
+    if not count:
+        raise DataError(
+            f"--hold-out {share}: only {candidates.numel()} pairs follow from others, too few to hold some out; add "
+            "--closure, or leave it out"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    held[candidates[torch.randperm(candidates.numel(), generator=generator)[:count]]] = True
+    return held
+
+
+def _about_cycle(cycle: list[int], ids: list[Any]) -> str:
+    names = [repr(ids[node]) for node in cycle[:SHOWN_CYCLE]]
+    more = "" if len(cycle) <= SHOWN_CYCLE else f" → … ({len(cycle)} nodes)"
+    return (
+        f"the graph has a cycle, so that a node would be its own ancestor: {' → '.join([*names])}{more} → {names[0]}; "
+        "correct the file, or leave out the edges that close cycles with --break-cycles"
+    )
+
+
+def _no_ancestors(pairs: "Tensor", ancestors: "Neighbours", seed: int) -> "Tensor":
+    """Return for each pair its lower end with a drawn node that is neither it nor an ancestor of it."""
+    import torch
+
+    nodes = ancestors.num_nodes
+    known = ancestors.source * nodes + ancestors.indices
+    generator = torch.Generator().manual_seed(seed)
+    below = pairs[0]
+    other = torch.randint(nodes, below.shape, generator=generator).to(below.device)
+    for _ in range(1000):
+        wrong = torch.isin(below * nodes + other, known) | (other == below)
+        if not wrong.any():
+            break
+        other = other.where(~wrong, torch.randint(nodes, below.shape, generator=generator).to(below.device))
+    return torch.stack((below, other))
+
+
+def _stacked(pairs: "list[Tensor]") -> "Tensor":
+    import torch
+
+    return torch.stack(pairs)
