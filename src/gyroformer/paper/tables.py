@@ -208,7 +208,7 @@ def _ancestors(name: str, model: str, score: str = "depth", **options: Any) -> V
     return Variant(name, model, {"objective": objective, "model": {"options": options}})
 
 
-FLAT = {"curvature": 0.0, "learn_curvature": False}
+FLAT: dict[str, Any] = {"curvature": 0.0, "learn_curvature": False}
 #: score and space: what is gained by which
 HIERARCHIES = (
     _ancestors("fpst", "fpst"),
