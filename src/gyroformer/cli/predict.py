@@ -63,6 +63,15 @@ def predict(
         int | None,
         typer.Option(min=1, max=MOST, help="So many nearest nodes of each node.", show_default=False),
     ] = None,
+    ancestors: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MOST,
+            help="Of a hierarchy: so many likeliest ancestors of each node.",
+            show_default=False,
+        ),
+    ] = None,
     distance: Annotated[
         list[str] | None,
         typer.Option(metavar="A B", help="The distance of two nodes; may be repeated.", show_default=False),
@@ -122,6 +131,7 @@ def predict(
             node,
             labels=labels,
             nearest=nearest,
+            ancestors=ancestors,
             distance=distance,
             pairs=pairs,
             new_edges=new_edges or (FEW_EDGES if for_node is not None else None),
@@ -130,9 +140,9 @@ def predict(
     usual = not asked and embeddings is None
     if usual:
         asked = [_usual(restored, node)]
-    elif node and not (labels or nearest):
+    elif node and not (labels or nearest or ancestors):
         raise UsageError(
-            "--node chooses the nodes of --labels and --nearest; --distance takes two ids itself"
+            "--node chooses the nodes of --labels, --nearest and --ancestors; --distance takes two ids itself"
         )
     if flatten is not None and embeddings is None:
         raise UsageError(
@@ -217,6 +227,8 @@ def _answers(restored: "Restored", node: list[str] | None, **asked: Any) -> "lis
         found.append(answer.labels(restored, _nodes(restored, node)))
     if asked["nearest"]:
         found.append(answer.nearest(restored, _nodes(restored, node), asked["nearest"]))
+    if asked["ancestors"]:
+        found.append(answer.ancestors(restored, _nodes(restored, node), asked["ancestors"]))
     pairs = as_pairs(asked["distance"])
     if asked["pairs"] is not None:
         pairs += answer.read_pairs(asked["pairs"])

@@ -59,14 +59,17 @@ def _way(came: dict[int, int], node: int) -> list[int]:
 
 
 def without_cycles(edges: IntArray, nodes: int) -> IntArray:
-    """Return the edges without those that lead back: a walk along the edges meets them on its own way."""
+    """Return the edges without those that lead back: a walk from the lowest nodes upwards meets them on its own way."""
     matrix = _matrix(edges, nodes)
     _, label = connected_components(matrix, directed=True, connection="strong")
     inside = np.bincount(label)[label] > 1
     fresh, open_, done = 0, 1, 2
     state = np.zeros(nodes, np.int8)
     dropped: set[tuple[int, int]] = set()
-    for first in np.nonzero(inside)[0].tolist():
+    tangled = np.nonzero(inside)[0]
+    # the lowest have more parents than children
+    height = np.bincount(edges[1], minlength=nodes) - np.bincount(edges[0], minlength=nodes)
+    for first in tangled[np.argsort(height[tangled], kind="stable")].tolist():
         if state[first] != fresh:
             continue
         way = [(first, iter(matrix.indices[matrix.indptr[first] : matrix.indptr[first + 1]].tolist()))]

@@ -42,8 +42,8 @@ class Comparison:
     @property
     def metric(self) -> str:
         """The result that counts."""
-        first = next(iter(self.jobs.values()))
-        return TASKS[first.task].shown_for(first.objective)[0]
+        job = next(iter(self.jobs.values()))
+        return TASKS[job.task].shown_for(job.objective)[0]
 
     def runs(self) -> list[Planned]:
         """Return all runs, seed by seed: after the first few the models can be compared already."""

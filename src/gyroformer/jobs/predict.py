@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gyroformer.errors import DataError, UsageError
 from gyroformer.jobs.restore import Restored
-from gyroformer.ops.nearest import nearest_nodes, nearest_pairs
+from gyroformer.ops.nearest import nearest_nodes, nearest_pairs, row_blocks, smallest
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.decoders import plain_distance
 from gyroformer.untrusted import check_regular
@@ -82,6 +82,24 @@ def nearest(run: Restored, nodes: Tensor, count: int) -> Answer:
     return Answer("nearest", ("node", "rank", "neighbour", "distance"), rows, nodes.tolist())
 
 
+def ancestors(run: Restored, nodes: Tensor, count: int) -> Answer:
+    """Return the ``count`` likeliest ancestors of each of ``nodes``, with their scores, and whether they were given."""
+    if run.hierarchy is None:
+        raise UsageError("--ancestors needs a run of embed --hierarchy; --nearest 10 gives the nearest nodes")
+    positions, score, ids, rows = run.positions(), run.hierarchy.score, run.data.ids, []
+    for block in row_blocks(nodes, len(positions)):
+        with torch.no_grad():
+            costs = -score.rows(positions, block)
+        costs[torch.arange(block.numel()), block] = torch.inf
+        values, columns = smallest(costs, min(count, len(positions) - 1))
+        given = run.hierarchy.ancestors.adjacent(block).gather(1, columns)
+        listed = zip(block.tolist(), columns.tolist(), values.tolist(), given.tolist(), strict=True)
+        for node, others, costs_of, known in listed:
+            found = enumerate(zip(others, costs_of, known, strict=True), start=1)
+            rows += [(ids[node], rank, ids[other], -cost, is_one) for rank, (other, cost, is_one) in found]
+    return Answer("ancestors", ("node", "rank", "ancestor", "score", "given"), rows, nodes.tolist())
+
+
 def distances(run: Restored, pairs: Sequence[tuple[str, str]]) -> Answer:
     """Return the distance of each pair of ids and, of a link run, the probability of an edge."""
     ends = [run.indices([pair[side] for pair in pairs]) for side in (0, 1)]
@@ -118,6 +136,8 @@ def _pairs(run: Restored, name: str, pairs: Tensor) -> Answer:
 
 def usual_answer(run: Restored, nodes: Tensor) -> Answer:
     """Return what a run of its task is for: labels, new edges or nearest nodes."""
+    if run.hierarchy is not None:
+        return ancestors(run, nodes, FEW_NEAREST)
     answers: dict[str, Callable[[], Answer]] = {
         "labels": lambda: labels(run, nodes),
         "new_edges": lambda: new_edges(run, FEW_EDGES),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from gyroformer.models.base import GraphModel
     from gyroformer.tasks.decoders import LinkDecoder
+    from gyroformer.tasks.hierarchy import Hierarchy
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ class Restored:
         data: the graph that the model sees, with features prepared.
         joined: adjacency matrix of all known edges; for a link run more than those the model sees.
         decoder: of a link run; None for others.
+        hierarchy: who is above whom, and the score, of a run of ``embed --hierarchy``; None for others.
         same: whether the graph is the run's own.
     """
 
@@ -53,6 +55,7 @@ class Restored:
     data: "Data"
     joined: Csr
     decoder: "LinkDecoder | None"
+    hierarchy: "Hierarchy | None"
     same: bool
 
     @property
@@ -124,7 +127,8 @@ def restore(
         all_edges = given.edge_index
     model.prepare(seen)
     joined = simple_adjacency(all_edges, int(seen.num_nodes or 0))
-    found = Restored(run, job, model, seen, joined, _decoder(run, job, task, joined), same)
+    hierarchy = _hierarchy(run, job, task, given)
+    found = Restored(run, job, model, seen, joined, _decoder(run, job, task, joined), hierarchy, same)
     if same:
         _compare(found)
     return found
@@ -209,6 +213,17 @@ def _decoder(run: Run, job: JobSettings, task: Task | None, joined: Csr) -> "Lin
     decoder = decoder_of(job.objective).requires_grad_(False)
     _load(decoder, {name.removeprefix("decoder."): t for name, t in run.task_weights.items()}, run)
     return decoder.know(torch.from_numpy(np.stack(upper_edges(joined))), joined.shape[0])
+
+
+def _hierarchy(run: Run, job: JobSettings, task: Task | None, given: "Data | None") -> "Hierarchy | None":
+    """Return the task of a hierarchy as training left it, on the run's own graph or on another."""
+    from gyroformer.tasks.hierarchy import Hierarchy
+
+    if task is None and given is not None and getattr(job.objective, "hierarchy", False):
+        task = plan_task(job, given)
+        assert task.module is not None
+        _load(task.module, run.task_weights, run)
+    return task if isinstance(task, Hierarchy) else None
 
 
 def _load(module: nn.Module, weights: dict[str, Tensor], run: Run) -> None:

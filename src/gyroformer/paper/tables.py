@@ -202,10 +202,12 @@ ABLATIONS = (
 )
 
 
-def _ancestors(name: str, model: str, score: str = "depth", **options: Any) -> Variant:
+def _ancestors(
+    name: str, model: str, score: str = "depth", options: Mapping[str, Any] | None = None
+) -> Variant:
     """Return a model of hierarchies with a score."""
     objective = {"hierarchy": True, "closure": True, "score": score}
-    return Variant(name, model, {"objective": objective, "model": {"options": options}})
+    return Variant(name, model, {"objective": objective, "model": {"options": dict(options or {})}})
 
 
 FLAT: dict[str, Any] = {"curvature": 0.0, "learn_curvature": False}
@@ -214,10 +216,10 @@ HIERARCHIES = (
     _ancestors("fpst", "fpst"),
     _ancestors("tokengt", "tokengt"),
     _ancestors("points", "points"),
-    _ancestors("flat points", "points", **FLAT),
+    _ancestors("flat points", "points", options=FLAT),
     _ancestors("fpst by distance", "fpst", "distance"),
     _ancestors("tokengt by distance", "tokengt", "distance"),
-    _ancestors("flat points by inner product", "points", "dot", **FLAT),
+    _ancestors("flat points by inner product", "points", "dot", FLAT),
 )
 
 #: widths of the paper's study, and the number of heads of each: none is narrower than a plane

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from gyroformer.report.names import MAIN_METRICS
 from gyroformer.report.record import RunRecord
+from gyroformer.tasks import SHOWN
 from gyroformer.tasks.task import metric_title
 
 #: what ``assets/charts.js`` draws
@@ -80,7 +80,7 @@ def main_metric(runs: Sequence[RunRecord]) -> str | None:
         for run in runs
     ]
     shared = set.intersection(*found) or set.union(*found)
-    known = [key for key in MAIN_METRICS if key in shared]
+    known = [key for key in SHOWN if key in shared]
     return next(iter((*known, *sorted(shared))), None)
 
 

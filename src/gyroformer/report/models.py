@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gyroformer.report.markup import text
-from gyroformer.report.names import duration, metrics_of, model_name, number
+from gyroformer.report.names import duration, model_name, number
 from gyroformer.report.record import RunRecord
 from gyroformer.runs.spread import interval
 from gyroformer.runs.statistics import against_first, overlap_of
+from gyroformer.tasks import SHOWN
 from gyroformer.tasks.task import metric_title
 
 
@@ -48,7 +49,7 @@ def model_tables(runs: Sequence[RunRecord]) -> str:
     alike = len({(run.task, run.results.get("graph")) for run in runs}) == 1
     if len(groups) < 2 or not alike or len(groups) == len(runs):
         return ""
-    key = next(iter(metrics_of(runs[0].results)), "")
+    key = next((key for key in SHOWN if key in runs[0].results), "map")
     values = {group.name: group.values(key) for group in groups}
     if not all(values.values()):
         return ""

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gyroformer.tasks import TASKS
+from gyroformer.tasks import SHOWN, TASKS
 
-#: metrics in the order of their importance: the first that a run has is the one that counts
-MAIN_METRICS = [key for task in TASKS.values() for key in task.shown]
 #: size of a curvature from which three decimals say enough
 PLAIN_CURVATURE = 0.01
 #: results that are numbers but no metrics
@@ -26,8 +24,8 @@ def metrics_of(results: dict[str, Any]) -> dict[str, float]:
         for key, value in results.items()
         if isinstance(value, float) and not isinstance(value, bool) and key not in BOOKKEEPING
     }
-    known = [key for key in MAIN_METRICS if key in found]
-    return {key: found[key] for key in (*known, *(key for key in found if key not in MAIN_METRICS))}
+    known = [key for key in SHOWN if key in found]
+    return {key: found[key] for key in (*known, *(key for key in found if key not in SHOWN))}
 
 
 def number(value: object, digits: int = 2) -> str:

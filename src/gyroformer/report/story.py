@@ -46,6 +46,8 @@ def _goal(run: RunRecord) -> str:
         "classify": "learned to tell the classes of {}",
         "link": "placed {} so that held-out edges can be told from pairs that are none",
     }.get(run.task, f"was trained for {text(run.task)} on {{}}")
+    if "hierarchy_map" in run.results:
+        what = "placed {} so that the ancestors of a node come before all other nodes"
     subject = f"the {number(nodes)} nodes of <strong>{text(graph_name(run))}</strong>"
     return f"<strong>{text(model_name(run.results.get('model')))}</strong> {what.format(subject)}, in {room}."
 
@@ -58,6 +60,8 @@ def _quality(run: RunRecord, others: Sequence[RunRecord]) -> str:
     meaning = {
         "map": "mAP, mean average precision: sort all nodes by their distance from one of them, and see whether its "
         "neighbours come first; 100 % is perfect",
+        "hierarchy_map": "mean average precision over ancestors: sort all nodes by how likely they are to be above "
+        "one of them, and see whether its ancestors come first; 100 % is perfect",
         "test_f1": "of the test nodes, none of which was trained on, so many get their true class",
         "val_f1": "of the validation nodes, by which the epoch is chosen, so many get their true class; the test waits "
         "for the end of the run",

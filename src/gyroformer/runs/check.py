@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gyroformer.errors import CorruptFileError, UsageError
 from gyroformer.options.check import Range, checked
-from gyroformer.tasks import TASKS
+from gyroformer.tasks import SHOWN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,7 @@ RESULTS: dict[str, Any] = {
     "split": dict | None,
     "test_confusion": Sequence[Sequence[int]] | None,
     "final": dict | None,
-    **{metric: float | None for task in TASKS.values() for metric in task.shown},
+    **dict.fromkeys(SHOWN, float | None),
 }
 SPLIT: dict[str, Any] = {
     **dict.fromkeys(("train", "val", "test", "leaks"), int | None),

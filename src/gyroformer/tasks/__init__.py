@@ -2,6 +2,7 @@
 
 from gyroformer.tasks.classify import NodeClassification
 from gyroformer.tasks.embed import Reconstruction
+from gyroformer.tasks.hierarchy import Hierarchy
 from gyroformer.tasks.link import LinkPrediction
 from gyroformer.tasks.task import Task
 
@@ -9,4 +10,7 @@ TASKS: dict[str, type[Task]] = {
     task.name: task for task in (Reconstruction, NodeClassification, LinkPrediction)
 }
 
-__all__ = ["TASKS", "LinkPrediction", "NodeClassification", "Reconstruction", "Task"]
+#: every result that is printed for some task, in the order of importance: the first that a run has counts
+SHOWN = tuple(dict.fromkeys(key for task in (Hierarchy, *TASKS.values()) for key in task.shown))
+
+__all__ = ["SHOWN", "TASKS", "Hierarchy", "LinkPrediction", "NodeClassification", "Reconstruction", "Task"]

@@ -158,7 +158,7 @@ class Hierarchy(Task):
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
         """Return the metrics of the last evaluation and, for pairs that were held out, those of the test."""
         weight = self.score.weight
-        about = {"kind": self.score.kind, "weight": None if weight is None else float(weight)}
+        about = {"kind": self.score.kind, "weight": None if weight is None else float(weight.detach())}
         test = self._test(model) if self.order.held_out.numel() else {}
         return {**metrics, **test, "score": about, "hierarchy": self.order.about}
 
@@ -221,7 +221,8 @@ def order_of(graph: "Data", objective: EmbedObjective, seed: int) -> Order:
         raise DataError(_about_cycle(cycle, list(graph.ids) if "ids" in graph else list(range(nodes))))
     if cycle is not None:
         kept = hierarchy.without_cycles(edges, nodes)
-        notes.append(f"{edges.shape[1] - kept.shape[1]:,} edges that close a cycle are left out")
+        dropped = edges.shape[1] - kept.shape[1]
+        notes.append(f"edges that close a cycle are left out: {dropped:,} of {edges.shape[1]:,}")
         edges = kept
     pairs, depth = hierarchy.closure(edges, nodes)
     given = edges[0] * nodes + edges[1]

@@ -117,11 +117,6 @@ class Task(ABC):
         return True
 
     @classmethod
-    def usual(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings for what the user gave that go before those of the usual recipe, nested like a job's."""
-        return {}
-
-    @classmethod
     def own_recipe(cls, objective: Mapping[str, Any]) -> str | None:
         """Return the recipe that an objective, as far as the user gave one, calls for; None for the usual one."""
         return None
@@ -130,6 +125,11 @@ class Task(ABC):
     def shown_for(cls, objective: Any) -> tuple[str, ...]:
         """Return the keys of the results that are printed for an objective, the one that counts first."""
         return cls.shown
+
+    @classmethod
+    def usual(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings for what the user gave that go before those of the usual recipe, nested like a job's."""
+        return {}
 
     @classmethod
     def implied(cls, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,100 @@
+"""``embed --hierarchy`` from a file to its answers, as a user types it."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from gyroformer.cli.app import app
+
+PARENTS = {
+    **{"dog": "canine", "wolf": "canine", "canine": "carnivore", "cat": "feline", "lion": "feline"},
+    **{
+        "feline": "carnivore",
+        "carnivore": "mammal",
+        "horse": "equine",
+        "zebra": "equine",
+        "equine": "mammal",
+    },
+}
+
+
+def run(*args):
+    return CliRunner().invoke(app, [*map(str, args)], catch_exceptions=False)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    path = tmp_path / "animals.csv"
+    path.write_text("kind,of\n" + "\n".join(",".join(pair) for pair in PARENTS.items()) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("model", ["fpst", "points", "hgcn"])
+def test_a_tree_is_learned_whole_in_two_dimensions(tree, tmp_path, model):
+    words = [
+        tree,
+        "--hierarchy",
+        "--closure",
+        "--model",
+        model,
+        "--dim",
+        2,
+        "--out",
+        tmp_path / "run",
+        "--json",
+    ]
+    done = run("embed", *words, "--epochs", 300, "--eval-every", 100)
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    if model != "hgcn":  # a convolution makes siblings alike, but the ranks are there
+        assert found["hierarchy_map"] == 100
+        assert found["mean_rank"] == 1
+        assert found["direction"] == 100
+    assert found["hierarchy"]["depth"] == 3
+    assert found["hierarchy"]["roots"] == 1
+    assert found["recipe"] == "hierarchy"
+    assert "edges are read from a node to its ancestor" in done.stderr
+    asked = run("predict", tmp_path / "run", "--ancestors", 3, "--node", "dog", "--json")
+    assert asked.exit_code == 0, asked.stderr
+    rows = json.loads(asked.stdout)["ancestors"]
+    assert [row["node"] for row in rows] == ["dog"] * 3
+    if model != "hgcn":
+        assert {row["ancestor"] for row in rows} == {"canine", "carnivore", "mammal"}
+        assert all(row["given"] for row in rows)
+
+
+def test_held_out_pairs_are_tested(tree, tmp_path):
+    words = [
+        tree,
+        "--hierarchy",
+        "--closure",
+        "--hold-out",
+        0.4,
+        "--model",
+        "points",
+        "--out",
+        tmp_path / "run",
+    ]
+    done = run("embed", *words, "--epochs", 50, "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["hierarchy"]["held_out"] > 0
+    assert {"test_map", "test_auc"} <= set(found)
+
+
+def test_a_cycle_is_refused_and_leaves_nothing(tree, tmp_path):
+    with tree.open("a") as file:
+        file.write("mammal,dog\n")
+    done = run("embed", tree, "--hierarchy", "--ancestor", "target", "--out", tmp_path / "run")
+    assert done.exit_code == 3
+    assert "'dog' → 'canine' → 'carnivore' → 'mammal'" in done.stderr
+    assert "--break-cycles" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_ancestors_belong_to_a_hierarchy(tree, tmp_path):
+    assert run("embed", tree, "--epochs", 3, "--out", tmp_path / "run").exit_code == 0
+    done = run("predict", tmp_path / "run", "--ancestors", 3)
+    assert done.exit_code == 2
+    assert "embed --hierarchy" in done.stderr
