@@ -210,7 +210,7 @@ def _ancestors(
     return Variant(name, model, {"objective": objective, "model": {"options": dict(options or {})}})
 
 
-FLAT = {"curvature": 0.0, "learn_curvature": False}
+FLAT: dict[str, Any] = {"curvature": 0.0, "learn_curvature": False}
 #: score and space: what is gained by which
 HIERARCHIES = (
     _ancestors("fpst", "fpst"),
