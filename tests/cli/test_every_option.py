@@ -1,5 +1,6 @@
 """Every option of every command that trains: the value typed is the value in the settings."""
 
+import itertools
 import json
 from typing import Literal, get_args, get_origin
 
@@ -77,11 +78,14 @@ def test_the_value_typed_is_the_value_in_the_settings(task, model):
             tried[flag.words] = [([flag.words, text], flag.value(text)) for text in typed]
         assert tried[flag.words], flag.name
     # the first text of all options at once, then the second, and so on
-    for turn in range(max(map(len, tried.values()))):
-        chosen = {words: cases[turn] for words, cases in tried.items() if turn < len(cases)}
+    for turn, base in itertools.product(range(max(map(len, tried.values()))), ([], ["--hierarchy"])):
+        some = [flag for flag in flags if flag.option.help.startswith("of a hierarchy") == bool(base)]
+        chosen = {flag.words: tried[flag.words][turn] for flag in some if turn < len(tried[flag.words])}
+        if base and not chosen:
+            continue
         words = [word for typed, _ in chosen.values() for word in typed]
-        job, options = parsed(task, "--model", model, *words)
-        for flag in (flag for flag in flags if flag.words in chosen):
+        job, options = parsed(task, "--model", model, *base, *words)
+        for flag in (flag for flag in some if flag.words in chosen):
             _, want = chosen[flag.words]
             found = value_at(options, flag.path[1:]) if flag.path[0] == "run" else value_at(job, flag.path)
             assert found == want, flag.name

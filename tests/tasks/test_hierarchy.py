@@ -64,7 +64,7 @@ def scores(model, kind, weight):
 
 @pytest.mark.parametrize("kind", ["depth", "distance"])
 def test_the_loss_is_its_definition(kind):
-    model, made = Placed(), task(score=kind)
+    model, made = Placed(), task(rank_by=kind)
     s, above = scores(model, kind, 5.0), ancestors()
     want = 0.0
     for u, ups in above.items():
@@ -78,7 +78,7 @@ def test_the_loss_is_its_definition(kind):
 
 @pytest.mark.parametrize("kind", ["depth", "distance", "dot"])
 def test_the_metrics_are_their_definitions(kind):
-    model, made = Placed(), task(score=kind)
+    model, made = Placed(), task(rank_by=kind)
     if kind == "dot":
         with torch.no_grad():
             model.k.zero_()  # the inner product of a flat space

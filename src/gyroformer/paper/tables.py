@@ -206,7 +206,7 @@ def _ancestors(
     name: str, model: str, score: str = "depth", options: Mapping[str, Any] | None = None
 ) -> Variant:
     """Return a model of hierarchies with a score."""
-    objective = {"hierarchy": True, "closure": True, "score": score}
+    objective = {"hierarchy": True, "closure": True, "rank_by": score}
     return Variant(name, model, {"objective": objective, "model": {"options": dict(options or {})}})
 
 

@@ -72,7 +72,7 @@ class EmbedObjective(Options):
         default="auto",
         neutral="auto",
     )
-    score: Literal["depth", "distance", "dot"] = option(
+    rank_by: Literal["depth", "distance", "dot"] = option(
         "of a hierarchy: what ancestors are ranked by: distance and depth, distance alone, or the inner product",
         default="depth",
         neutral="depth",
@@ -222,12 +222,13 @@ class Reconstruction(Task):
 
     @classmethod
     def usual(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """A graph of the user's own is trained until it has converged, unless the epochs are given.
+        """A graph of the user's own is trained until it has converged, unless epochs or a schedule are given.
 
         A hierarchy is not: its loss falls to 0 when all is learned, and by leaps before.
         """
         training, source = values.get("training", {}), values.get("graph", {}).get("source", "")
-        whole = source in DATASETS or "epochs" in training or values.get("objective", {}).get("hierarchy")
+        hierarchy = values.get("objective", {}).get("hierarchy")
+        whole = source in DATASETS or hierarchy or {"epochs", "schedule"} & training.keys()
         return {} if whole else {"training": {"converged": CONVERGED}}
 
     @classmethod

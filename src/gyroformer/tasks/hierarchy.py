@@ -122,7 +122,7 @@ class Hierarchy(Task):
         if map_nodes is not None and map_nodes < nodes:
             notes.append(f"the metrics are means over {map_nodes:,} of {nodes:,} nodes")
         data = ready(graph, objective.use_features)
-        score = HierarchyScore(objective.score)
+        score = HierarchyScore(objective.rank_by)
         task = cls(data, order, score, negatives=negatives, map_nodes=map_nodes, seed=seed)
         task.notes = tuple(notes)
         return task
