@@ -202,12 +202,18 @@ ABLATIONS = (
 )
 
 
+#: what distance alone needs: a space that is curved from the start (docs/log.md)
+CURVED_EARLY = {"lr": 2e-2, "curvature_lr": 2e-2}
+
+
 def _ancestors(
     name: str, model: str, score: str = "depth", options: Mapping[str, Any] | None = None
 ) -> Variant:
     """Return a model of hierarchies with a score."""
     objective = {"hierarchy": True, "closure": True, "rank_by": score}
-    return Variant(name, model, {"objective": objective, "model": {"options": dict(options or {})}})
+    training = CURVED_EARLY if score == "distance" else {}
+    changes = {"objective": objective, "model": {"options": dict(options or {})}, "training": training}
+    return Variant(name, model, changes)
 
 
 FLAT: dict[str, Any] = {"curvature": 0.0, "learn_curvature": False}
@@ -217,7 +223,7 @@ HIERARCHIES = (
     _ancestors("tokengt", "tokengt"),
     _ancestors("points", "points"),
     _ancestors("flat points", "points", options=FLAT),
-    _ancestors("fpst by distance", "fpst", "distance"),
+    _ancestors("fpst by distance", "fpst", "distance", {"curvature": -1.0}),
     _ancestors("tokengt by distance", "tokengt", "distance"),
     _ancestors("flat points by inner product", "points", "dot", FLAT),
 )
