@@ -7,7 +7,7 @@ PYTEST_ARGS ?= -n auto
 # of each target of make fuzz
 FUZZ_SECONDS ?= 70
 
-.PHONY: help demo test fuzz lint types format figures wheel-check check clean
+.PHONY: help demo test fuzz lint types format figures docs wheel-check check clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /	/' | expand -t 16
@@ -36,6 +36,11 @@ figures: $(STAMP)  ## draw the pictures and fill the tables of the documentation
 	$(BIN)/python scripts/make_figures.py
 	$(BIN)/python scripts/make_tables.py
 
+# the notice is about the next generation of mkdocs, which is another program
+docs: $(STAMP)  ## build the documentation site into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "open site/index.html, or with search: $(BIN)/python -m http.server --directory site"
+
 wheel-check: $(STAMP)  ## build the wheel, install it into an empty environment, use it
 	PYTHON=$(PYTHON) BIN=$(BIN) sh scripts/wheel_check.sh
 
@@ -49,4 +54,4 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 clean:  ## remove what the commands made
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis

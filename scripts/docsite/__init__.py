@@ -1,0 +1,1 @@
+"""What the documentation site needs beside mkdocs: links into the repository, equations, notebooks, docstrings."""
