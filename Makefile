@@ -32,9 +32,10 @@ format: $(STAMP)  ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-figures: $(STAMP)  ## draw the pictures and fill the tables of the documentation
+figures: $(STAMP)  ## draw the pictures, fill the tables and run the notebooks of the documentation
 	$(BIN)/python scripts/make_figures.py
 	$(BIN)/python scripts/make_tables.py
+	$(BIN)/python scripts/run_notebooks.py
 
 # the notice is about the next generation of mkdocs, which is another program
 docs: $(STAMP)  ## build the documentation site into site/

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable
 
+from tables.choice import curved_or_flat, how_long
 from tables.geometry import MARGINS, cost, exactness, pairs, speed, summary
 from tables.jobs import LAPLACIAN, READER, classify, curvature_rows, embed, link, models, sampled
 from tables.markdown import ROOT, measured
@@ -23,6 +24,7 @@ from tables.options import (
     transformer_options,
 )
 from tables.paper import hierarchies, paper_costs, paper_differences, paper_table
+from tables.paragraphs import model_paragraphs
 
 from gyroformer.options import options_of
 from gyroformer.options.features import FeatureOptions
@@ -34,6 +36,9 @@ PAGES = (
     "RESULTS.md",
     "docs/geometry.md",
     "docs/graphs.md",
+    "docs/own_graph.md",
+    "docs/choose.md",
+    "docs/limits.md",
     "docs/structure.md",
     "docs/model.md",
     "docs/tasks.md",
@@ -67,7 +72,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "sampled": sampled,
     "classify": classify,
     "link": link,
+    "curved_or_flat": curved_or_flat,
+    "how_long": how_long,
     "models": models,
+    "model_paragraphs": model_paragraphs,
     "pairs": pairs,
     **{name: lambda name=name: paper_table(name) for name in SHOWN if name != "hierarchies"},
     "hierarchies": hierarchies,

@@ -1,5 +1,6 @@
 """The documentation does what it says: its code runs, its names exist, its tables are the results'."""
 
+import json
 import os
 import re
 import shlex
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from page_runner import run_page
 
 import gyroformer
 from gyroformer.cli.app import COMMANDS, app
@@ -21,7 +23,7 @@ from gyroformer.tasks import TASKS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
-    [ROOT / "README.md", ROOT / "RESULTS.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    [ROOT / "README.md", ROOT / "RESULTS.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
 )
 #: pages that a test of their own runs, with the data sets that they need
 ELSEWHERE = {
@@ -30,6 +32,8 @@ ELSEWHERE = {
     "predict.md": "tests/jobs/test_predict_page.py",
     "structure.md": "tests/graphs/test_structure_page.py",
 }
+#: pages whose commands follow on each other: they are run from top to bottom in one folder
+IN_ORDER = {"own_graph.md", "start.md"}
 NETWORK = {"--fetch"}
 #: commands whose first argument names a data set, unless it is a file
 NAMED_DATA = {"curvature", "embed", "classify", "link"}
@@ -47,6 +51,16 @@ def skip_if_tested_elsewhere(page):
     if page.name in ELSEWHERE:
         assert (ROOT / ELSEWHERE[page.name]).is_file()
         pytest.skip(f"{ELSEWHERE[page.name]} runs this page")
+    if page.name in IN_ORDER:
+        pytest.skip("run from top to bottom by test_pages_run_in_order")
+
+
+@pytest.mark.parametrize("name", sorted(IN_ORDER))
+def test_pages_run_in_order(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = run_page(ROOT / "docs" / name)
+    assert said
+    assert all(said.values())
 
 
 @pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
@@ -56,6 +70,22 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
     names = {}
     for i, block in enumerate(blocks(page, "python")):
         exec(compile(block, f"{page.name}, block {i}", "exec"), names)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.ipynb")), ids=lambda path: path.name)
+def test_notebooks_run(path, tmp_path, monkeypatch):
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
+    plt.switch_backend("agg")
+    cells = [
+        cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"
+    ]
+    assert any(cell["outputs"] for cell in cells), "python scripts/run_notebooks.py keeps what it prints"
+    names = {}
+    for i, cell in enumerate(cells):
+        exec(compile("".join(cell["source"]), f"{path.name}, cell {i}", "exec"), names)
 
 
 def commands():
@@ -111,11 +141,29 @@ def test_make_help_lists_the_targets():
     assert {"demo", "test", "figures", "check"} <= {line.split()[0] for line in said.splitlines()}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def anchors(page):
+    """Return the anchors of a page's headings, as browsers of repositories and the site make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    heads = re.findall(r"^#+ (.+)$", text, flags=re.M)
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
+        if "://" in target:
+            continue
+        there = page.parent / target if target else page
+        assert there.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in anchors(there), f"{page.name} links to {target}#{anchor}"
+
+
+def test_anchors_are_those_of_the_headings(tmp_path):
+    (tmp_path / "x.md").write_text(
+        "# A `b`: c, d\n\n```sh\n# no heading\n```\n\n## 3. Curvature κ\n", encoding="utf-8"
+    )
+    assert anchors(tmp_path / "x.md") == {"a-b-c-d", "3-curvature-κ"}
 
 
 def test_every_picture_is_drawn_shown_and_small():

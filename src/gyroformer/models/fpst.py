@@ -85,11 +85,21 @@ class GraphTransformer(GraphModel):
 
 
 class FPST(GraphTransformer):
-    """The fully product-stereographic Transformer on graphs.
+    r"""The fully product-stereographic Transformer on graphs.
+
+    Nodes and edges are tokens: their features, eigenvectors of the Laplacian that say where they are, and a vector of
+    their kind. A block lets every token attend to all others and adds what it finds, each head in its own space:
+
+    .. math:: x \leftarrow \mathrm{attention}_\kappa(\mathrm{norm}\,x) \oplus x, \qquad
+              x \leftarrow \mathrm{feedforward}_\kappa(\mathrm{norm}\,x) \oplus x, \qquad
+              \mathrm{attention}_\kappa(x)_i = \mathrm{mid}_\kappa\{V_j\ \text{with weight}\ \alpha_{ij}\}
+
+    with values :math:`V = \exp_0(W^V \log_0 x)`, the midpoint of :func:`stereographic_attention`, and every other map
+    between tangent vectors at the origin. All curvatures are learned and start at 0, where it is :class:`TokenGT`.
 
     Example:
-        >>> model = FPST(0, num_nodes=34, dim=16, heads=2)          # a graph without features
-        >>> points = model(gf.load("karate"))                       # (34, 2, 8)
+        >>> model = FPST(0, num_nodes=34, dim=16, heads=2)          # a graph of 34 nodes without features
+        >>> points = model(graph)                                   # (34, 2, 8)
     """
 
     name = "fpst"
@@ -100,7 +110,11 @@ class FPST(GraphTransformer):
 
 
 class TokenGT(GraphTransformer):
-    """The flat twin of :class:`FPST`: the same tokens and parameters, an ordinary pre-norm Transformer."""
+    r"""The flat twin of :class:`FPST`: the same tokens and parameters, an ordinary pre-norm Transformer.
+
+    .. math:: x \leftarrow x + \mathrm{attention}(\mathrm{norm}\,x), \qquad
+              x \leftarrow x + \mathrm{feedforward}(\mathrm{norm}\,x)
+    """
 
     name = "tokengt"
 
