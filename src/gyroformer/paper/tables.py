@@ -151,7 +151,7 @@ class Cell:
             values["model"]["options"] = {"dim": column.width}
         if column.split is not None:
             values["objective"] = {"split": column.split}
-        if column.epochs is not None:
+        if column.epochs is not None and variant.recipe is None:  # a recipe that is named has its own
             values["training"] = {"epochs": column.epochs}
         if variant.features_of is not None:
             other = make_job(self.task, dataset=dataset, model={"name": variant.features_of})
