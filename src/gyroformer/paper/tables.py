@@ -136,7 +136,7 @@ class Cell:
     @property
     def metric(self) -> str:
         """The result that it shows."""
-        return TASKS[self.task].shown_for(self.job().objective)[0]
+        return TASKS[self.task].kind(self.job().objective).shown[0]
 
     def job(self, seed: int = 0) -> JobSettings:
         """Return one run: the variant's recipe, the column's split."""
