@@ -29,7 +29,9 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(TABLE.models))
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--dry-run", action="store_true", help="print the searches that are left, and run none")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the searches that are left, and run none"
+    )
     asked = parser.parse_args()
     for dataset in asked.datasets.split(","):
         for model in asked.models.split(","):
