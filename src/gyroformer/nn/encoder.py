@@ -1,6 +1,6 @@
 """An encoder of sequences with the arguments and the result of ``torch.nn.TransformerEncoder``."""
 
-from typing import Any, Self
+from typing import Any
 
 import torch.nn.functional as F
 from jaxtyping import Float, Shaped
@@ -48,7 +48,7 @@ class StereographicEncoder(FromOptions, nn.Module):
                 part.register_parameter("bias", None)
 
     @classmethod
-    def from_torch(cls, encoder: nn.TransformerEncoder, **options: Any) -> Self:
+    def from_torch(cls, encoder: nn.TransformerEncoder, **options: Any) -> "StereographicEncoder":
         """Return an encoder with the options and a copy of the weights of torch's; flat, unless told otherwise.
 
         With softmax attention and curvature 0, which are the defaults, it gives what torch's gives, and can be trained
