@@ -23,7 +23,7 @@ from tables.options import (
     run_options,
     transformer_options,
 )
-from tables.paper import hierarchies, paper_costs, paper_differences, paper_table
+from tables.paper import hierarchies, hierarchies_by_width, paper_costs, paper_differences, paper_table
 from tables.paragraphs import model_paragraphs
 
 from gyroformer.options import options_of
@@ -79,6 +79,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "pairs": pairs,
     **{name: lambda name=name: paper_table(name) for name in SHOWN if name != "hierarchies"},
     "hierarchies": hierarchies,
+    "hierarchies_by_width": lambda: hierarchies_by_width("mammals"),
     **{f"{name}_differences": lambda name=name: paper_differences(name) for name in SHOWN},
     "costs": paper_costs,
     "curvature": lambda: curvature_rows(seconds=False),

@@ -17,7 +17,7 @@ PACKAGES = ",".join(
 EXCEPT = (
     "not wrong and not refused and not named and not compile and not export and not half and not autocast"
 )
-FILES = ["tests/nn/test_layers.py", "tests/nn/test_functional.py", "tests/nn/test_sparse.py", "tests/tokens"]
+FILES = [*(f"tests/nn/test_{n}.py" for n in ("layers", "encoder", "functional", "sparse")), "tests/tokens"]
 CONTRACT = "tests/models/test_contract.py"
 
 

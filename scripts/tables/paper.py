@@ -42,6 +42,18 @@ def hierarchies() -> str:
     return markdown(head, rows, text=2)
 
 
+def hierarchies_by_width(dataset: str) -> str:
+    """Return the mean MAP over ancestors of each model and score, a column for each width."""
+    columns = [column for column in PAPER_TABLES["hierarchies"].columns if column.dataset == dataset]
+    found = collected(PAPER_TABLES["hierarchies"].cells([column.name for column in columns]), paper_rows())
+    means = {(row["model"], row["dataset"]): f"{row['mean']:.2f}" for row in found}
+    rows = [
+        [model, *(means.get((model, column.name), "–") for column in columns)]
+        for model in PAPER_TABLES["hierarchies"].models
+    ]
+    return markdown(["model and score", *(f"width {column.width}" for column in columns)], rows, text=1)
+
+
 def paper_rows() -> Rows:
     """Return the rows of all tables: some runs belong to several."""
     files = [read_rows(ROOT / "results" / f"{name}.csv") for name in PAPER_TABLES]

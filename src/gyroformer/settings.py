@@ -163,11 +163,11 @@ def make_job(
         or TASKS[task].own_recipe(values.get("objective", {}))
         or usual_recipe(task, model=model, dataset=dataset, features=has_features)
     )
-    implied = TASKS[task].implied(values)
+    base = read_recipe(task, name)
+    implied = TASKS[task].implied(merged(base, values))
     if graph.get("directed") and get_model(model).tokens:
         implied = merged(implied, {"model": {"options": {"edge_tokens": "directed"}}})
     given = merged(implied, values)
-    base = read_recipe(task, name)
     # what a recipe says for one model only
     own = base.pop("models", {}).get(model, {})
     base = merged({**base, "task": task, "recipe": name}, {"model": {"options": own}} if own else {})

@@ -16,8 +16,8 @@ from small_graphs import write_tree
 from typer.testing import CliRunner
 
 import gyroformer
+from gyroformer.cli import progress
 from gyroformer.cli.app import app
-from gyroformer.cli.progress import Progress
 from gyroformer.cli.terminal import print_json, say, styled, terminal, visible
 
 HOSTILE = [
@@ -59,15 +59,17 @@ def test_every_way_to_print(name, capsys, caplog):
     assert err == visible(name) + "\n"
 
 
-def test_a_line_of_progress_and_of_the_log(capsys):
+def test_a_line_of_progress_and_of_the_log(capsys, monkeypatch):
     CliRunner().invoke(app, ["doctor", "--help"])  # a command shows the log
-    shown = Progress()
-    shown._start -= 10
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    shown = progress.Progress()
     for name in HOSTILE:
         shown.show(name)
     shown.stop()
     logging.getLogger("gyroformer.data").warning("read %s", "\x1b[31m\nsecond")
     err = capsys.readouterr().err
+    assert all(visible(name) in err for name in HOSTILE)
     assert err.endswith("read \\x1b[31m\\nsecond\n")
     assert "\x1b[31m" not in err
 

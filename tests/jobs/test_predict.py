@@ -19,7 +19,8 @@ def test_labels_have_their_names_and_all_probabilities(restored):
     run = restored["classify"]
     nodes = run.indices(["n5", "n40"])
     found = predict.labels(run, nodes)
-    assert found.columns == ("node", "label", "probability", "P(blue)", "P(green)", "P(red)", "P(white)")
+    chances = ("P(blue)", "P(green)", "P(red)", "P(white)")
+    assert found.columns == ("node", "label", "given", "probability", *chances)
     expected = run.model.scores(run.data).softmax(-1)[nodes]
     for record, shares in zip(found.records(), expected.tolist(), strict=True):
         assert [record[f"P({name})"] for name in run.label_names] == shares

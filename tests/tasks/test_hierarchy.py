@@ -6,6 +6,7 @@ from torch_geometric.data import Data
 
 from gyroformer.errors import DataError, UsageError
 from gyroformer.ops.positions import StereographicPositions
+from gyroformer.settings import make_job
 from gyroformer.tasks.embed import EmbedObjective, Reconstruction
 from gyroformer.tasks.hierarchy import Hierarchy
 
@@ -137,3 +138,11 @@ def test_options_of_a_hierarchy_have_no_effect_without_one():
 def test_nothing_to_hold_out_is_said():
     with pytest.raises(DataError, match="only 0 pairs follow from others"):
         task(PARENTS[:, :2], hold_out=0.5)
+
+
+def test_a_recipe_that_asks_for_a_hierarchy_has_directed_edges(tmp_path):
+    recipe = tmp_path / "found.toml"
+    recipe.write_text("[objective]\nhierarchy = true\n")
+    assert make_job("embed", recipe=str(recipe)).graph.directed
+    assert make_job("embed", objective={"hierarchy": True}).recipe == "hierarchy"
+    assert not make_job("embed").graph.directed

@@ -58,7 +58,7 @@ def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
         edges = {} if found is None else {"new_edges": found.records()}
         print_json({**results, **edges, "run": str(out)})
         return
-    _print(results, TASKS[job.task].shown_for(job.objective), out)
+    _print(results, TASKS[job.task].kind(job.objective).shown, out)
     print_classes(results)
     if found is not None:
         print_answer(found, title="most likely missing edges")
@@ -116,7 +116,7 @@ def _many(job: JobSettings, out: Path, options: RunOptions) -> dict[str, Any]:
     from gyroformer.cli.training_bar import training_bar
     from gyroformer.jobs.seeds import run_seeds
 
-    key = TASKS[job.task].shown_for(job.objective)[0]
+    key = TASKS[job.task].kind(job.objective).shown[0]
 
     def tell(seed: int, results: dict[str, Any]) -> None:
         say(f"seed {seed}: {metric_title(key)} {results[key]:.2f} ({results['seconds']:.0f} s)", err=True)

@@ -269,7 +269,7 @@ def _print_overview(restored: "Restored", run: Path) -> None:
 
     results, job = restored.results, restored.job
     table = Table.grid(padding=(0, 2))
-    keys = [key for key in TASKS[job.task].shown_for(job.objective) if results.get(key) is not None][
+    keys = [key for key in TASKS[job.task].kind(job.objective).shown if results.get(key) is not None][
         :SHOWN_METRICS
     ]
     metrics = ", ".join(f"{metric_title(key)} {results[key]:.2f}" for key in keys)

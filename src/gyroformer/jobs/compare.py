@@ -43,7 +43,7 @@ class Comparison:
     def metric(self) -> str:
         """The result that counts."""
         job = next(iter(self.jobs.values()))
-        return TASKS[job.task].shown_for(job.objective)[0]
+        return TASKS[job.task].kind(job.objective).shown[0]
 
     def runs(self) -> list[Planned]:
         """Return all runs, seed by seed: after the first few the models can be compared already."""

@@ -7,6 +7,7 @@ them costs one logarithm and one exponential in all.
 
 from gyroformer.nn import functional
 from gyroformer.nn.attention import StereographicAttention
+from gyroformer.nn.encoder import StereographicEncoder
 from gyroformer.nn.linear import StereographicActivation, StereographicLayerNorm, StereographicLinear
 from gyroformer.nn.logits import StereographicLogits
 from gyroformer.nn.transformer import StereographicBlock, StereographicTransformer
@@ -15,6 +16,7 @@ __all__ = [
     "StereographicActivation",
     "StereographicAttention",
     "StereographicBlock",
+    "StereographicEncoder",
     "StereographicLayerNorm",
     "StereographicLinear",
     "StereographicLogits",

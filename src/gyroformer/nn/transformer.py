@@ -50,6 +50,9 @@ class FeedForward(nn.Module):
 class Block(FromOptions, nn.Module):
     """A pre-norm block: attention and a feed-forward part, each added to its input; subclasses say how."""
 
+    #: whether to normalise what goes into each part; False: what comes out of each sum, as the first Transformers did
+    norm_first = True
+
     def __init__(self, options: FlatBlockOptions, attention: StereographicAttention | FlatAttention) -> None:
         super().__init__()
         self.attention = attention
@@ -68,8 +71,11 @@ class Block(FromOptions, nn.Module):
     ) -> Float[Tensor, "B N dim"]:
         """Return the block of tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
         add = self.addition()
-        u = add(self.dropout(self.attention.tangent(self.norm1(u), layout)), u)
-        return add(self.dropout(self.ffn(self.norm2(u))), u)
+        if self.norm_first:
+            u = add(self.dropout(self.attention.tangent(self.norm1(u), layout)), u)
+            return add(self.dropout(self.ffn(self.norm2(u))), u)
+        u = self.norm1(add(self.dropout(self.attention.tangent(u, layout)), u))
+        return self.norm2(add(self.dropout(self.ffn(u)), u))
 
     def addition(self) -> Callable[[Tensor, Tensor], Tensor]:
         """Return the function that adds a step to vectors, both ``(B, N, dim)``."""
@@ -161,13 +167,15 @@ class Encoder(FromOptions, nn.Module):
         """
         self._check(tokens, mask, segment, count)
         u = tokens if tokens.dim() == 3 else tokens.unsqueeze(0)
-        layout = TokenLayout(mask, segment, count or 1)
+        u = self.encode(u, TokenLayout(mask, segment, count or 1))
+        return (u if tokens.dim() == 3 else u.squeeze(0)).unflatten(-1, (self.heads, -1))
+
+    def encode(self, u: Float[Tensor, "B N dim"], layout: TokenLayout) -> Float[Tensor, "B N dim"]:
+        """Return all blocks of tangent vectors, one after the other; padding comes out as zero."""
         for block in self.blocks:
             u = block.tangent(u, layout)  # type: ignore[operator]
         u = self.final_norm(u)
-        if mask is not None:
-            u = torch.where(mask.unsqueeze(-1), u, 0.0)
-        return (u if tokens.dim() == 3 else u.squeeze(0)).unflatten(-1, (self.heads, -1))
+        return u if layout.mask is None else torch.where(layout.mask.unsqueeze(-1), u, 0.0)
 
     @property
     def curvatures(self) -> Float[Tensor, "layers heads"]:

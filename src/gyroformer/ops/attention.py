@@ -26,11 +26,19 @@ class TokenLayout:
         mask: ``(B, N)``, True for real tokens, False for padding; None for none.
         segment: ``(N,)``, the sequence of each token of one long row (B = 1, linear attention); None for one sequence.
         count: number of sequences in ``segment``.
+        causal: whether a token attends to itself and those before it only.
+        pairs: softmax attention only: which pairs attend, all that ``mask`` and ``causal`` say included, as torch's
+            ``scaled_dot_product_attention`` takes it, True for those that do or numbers that are added to the scores;
+            broadcasts to ``(B, H, N, N)``.
+        alone: ``(B, H or 1, N)``, True for tokens that no token is left to attend to; attention gives them the origin.
     """
 
     mask: Tensor | None = None
     segment: Tensor | None = None
     count: int = 1
+    causal: bool = False
+    pairs: Tensor | None = None
+    alone: Tensor | None = None
 
 
 #: all tokens attend to all
@@ -47,6 +55,10 @@ def attend_within(
 ) -> Float[Tensor, "B H N v"]:
     """Return the sums of :func:`attend` among the tokens that the layout joins."""
     if layout.segment is None:
+        if kind == "linear" and layout.causal:
+            return causal_linear_attention(query, key, lifted, layout.mask)
+        if kind == "softmax" and (layout.causal or layout.pairs is not None):
+            return softmax_attention(query, key, lifted, layout.pairs, causal=layout.pairs is None)
         return attend(query, key, lifted, kind=kind, mask=layout.mask)
     return ragged_linear_attention(query[0], key[0], lifted[0], layout.segment, layout.count).unsqueeze(0)
 
@@ -68,22 +80,28 @@ def attend(
         kind: ``"softmax"`` (exact, quadratic) or ``"linear"`` (feature map ELU + 1, linear in N).
         mask: ``(B, N)``, True for real tokens; the others leave no trace in any sum.
     """
-    if kind == "softmax":
-        return softmax_attention(query, key, lifted, mask)
-    return linear_attention(query, key, lifted, mask)
+    keep = attended(mask)
+    if kind == "linear":
+        return linear_attention(query, key, lifted, keep)
+    return softmax_attention(query, key, lifted, None if keep is None else keep[:, None, None, :])
 
 
-def softmax_attention(query: Tensor, key: Tensor, lifted: Tensor, mask: Tensor | None) -> Tensor:
-    """Return softmax(QKᵀ/√d) times the lifted values, through torch's fused kernels."""
+def attended(mask: Bool[Tensor, "B N"] | None) -> Bool[Tensor, "B N"] | None:
+    """Return the tokens that are attended to, the real ones; in a sequence without any all, instead of none (NaN)."""
+    return None if mask is None else mask | ~mask.any(-1, keepdim=True)
+
+
+def softmax_attention(
+    query: Tensor, key: Tensor, lifted: Tensor, pairs: Tensor | None = None, *, causal: bool = False
+) -> Tensor:
+    """Return softmax(QKᵀ/√d) times the lifted values, through torch's fused kernels; see :class:`TokenLayout`."""
     scale = query.size(-1) ** -0.5
     query, key = (_bounded(x, scale) for x in (query, key))
     # the fused kernels, which keep no N x N matrix, want one width for all three; a zero column changes no score
     query, key = (F.pad(x, (0, lifted.size(-1) - x.size(-1))) for x in (query, key))
-    if mask is None:
-        return F.scaled_dot_product_attention(query, key, lifted, scale=scale)
-    # a sequence without a real token attends to all of its padding instead of nothing (NaN)
-    allowed = (mask | ~mask.any(-1, keepdim=True))[:, None, None, :]
-    return F.scaled_dot_product_attention(query, key, lifted, attn_mask=allowed, scale=scale)
+    if pairs is not None and pairs.dtype != torch.bool:
+        pairs = pairs.to(query.dtype)
+    return F.scaled_dot_product_attention(query, key, lifted, attn_mask=pairs, is_causal=causal, scale=scale)
 
 
 def _bounded(x: Tensor, scale: float) -> Tensor:
@@ -118,6 +136,42 @@ def linear_attention(query: Tensor, key: Tensor, lifted: Tensor, mask: Tensor | 
     if mask is not None:
         key = key * mask[:, None, :, None]
     return feature_map(query) @ (key.mT @ lifted)
+
+
+def causal_linear_attention(
+    query: Float[Tensor, "B H N d"],
+    key: Float[Tensor, "B H N d"],
+    lifted: Float[Tensor, "B H N v"],
+    mask: Bool[Tensor, "B N"] | None = None,
+) -> Float[Tensor, "B H N v"]:
+    """Return linear attention of each token to itself and those before it, in time and memory linear in N.
+
+    The sums φ(K)ᵀ · lifted of all tokens before each one would be N matrices of d × (d + 1). The row is cut into pieces
+    of :func:`causal_piece` tokens instead: one such matrix for each piece, and within a piece an ordinary product whose
+    upper triangle is left out.
+    """
+    tokens, piece = query.size(-2), causal_piece(query.size(-1))
+    key = feature_map(key)
+    if mask is not None:
+        key = key * mask[:, None, :, None]
+    missing = -tokens % piece
+    query, key, lifted = (
+        F.pad(x, (0, 0, 0, missing)).unflatten(-2, (-1, piece)) for x in (feature_map(query), key, lifted)
+    )
+    sums = key.mT @ lifted  # (B, H, pieces, d, d + 1)
+    # of the pieces before each one, not by subtraction: a huge piece must leave no trace in those before it
+    before = F.pad(sums[:, :, :-1].to(torch.promote_types(sums.dtype, torch.float32)), (0, 0, 0, 0, 1, 0))
+    before = before.cumsum(2).to(sums.dtype)  # in half precision the last of many would not count
+    within = (query @ key.mT).tril() @ lifted
+    return (query @ before + within).flatten(2, 3)[..., :tokens, :]
+
+
+def causal_piece(width: int) -> int:
+    """Return how many tokens :func:`causal_linear_attention` takes at a time, for heads of ``width``.
+
+    With at least as many as a head is wide, the matrices of all pieces take no more memory than the tokens do.
+    """
+    return max(64, width)
 
 
 def ragged_linear_attention(

@@ -1,9 +1,10 @@
 """The two curved steps of a block, on tangent vectors: attention and sum. C++ where it can be, torch elsewhere."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gyroformer.ops.attention import ONE_SEQUENCE, TokenLayout, attend_within
+from gyroformer.ops.attention import ONE_SEQUENCE, TokenLayout, attend_within, attended
 from gyroformer.ops.lifted import lift, sine_cosine, translate, unlift
 from gyroformer.ops.native import fused
 
@@ -23,14 +24,17 @@ def tangent_attention(
         kind: ``"softmax"`` or ``"linear"``.
         layout: which tokens attend to each other.
     """
-    if kind == "linear" and layout.segment is None and fused.usable(qkv, k):
-        return fused.attention(qkv, k, layout.mask)
+    if kind == "linear" and layout.segment is None and not layout.causal and fused.usable(qkv, k):
+        return fused.attention(qkv, k, attended(layout.mask))
     query, key, value = qkv.permute(2, 0, 3, 1, 4)  # (B, H, N, d)
     curvature = k[:, None, None]
     sine, cosine = sine_cosine(value, curvature)
     transport = cosine * cosine
     query, key, lifted = query * transport, key * transport, lift(sine, cosine)
-    return unlift(attend_within(query, key, lifted, kind=kind, layout=layout), curvature).transpose(1, 2)
+    mixed = unlift(attend_within(query, key, lifted, kind=kind, layout=layout), curvature)
+    if layout.alone is not None:
+        mixed = torch.where(layout.alone.unsqueeze(-1), 0.0, mixed)
+    return mixed.transpose(1, 2)
 
 
 def tangent_sum(

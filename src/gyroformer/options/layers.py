@@ -152,6 +152,39 @@ class EncoderOptions(CurvatureOptions, FlatEncoderOptions):
     """A stack of Transformer blocks on products of spaces."""
 
 
+class SequenceEncoderOptions(CurvatureOptions):
+    """An encoder of sequences, by the names of torch's own."""
+
+    d_model: int = option("width, all heads together", at_least=1, at_most=MAX_WIDTH, kw_only=False)
+    nhead: int = option("number of heads", at_least=1, at_most=MAX_HEADS, kw_only=False)
+    num_layers: int = option("number of layers", at_least=1, at_most=MAX_LAYERS, kw_only=False)
+    dim_feedforward: int = option(
+        "inner width of the feed-forward part", default=2048, at_least=1, at_most=MAX_WIDTH
+    )
+    dropout: float = option("fraction of values dropped in training", default=0.1, at_least=0, below=1)
+    activation: ActivationName = option("activation function", default="relu")
+    layer_norm_eps: float = option("what is added to the variance in layer norms", default=1e-5, above=0)
+    batch_first: bool = option(
+        "whether sequences are (batch, tokens, width) and not (tokens, batch, width)", default=False
+    )
+    norm_first: bool = option(
+        "whether to normalise before each part and not after each sum; trains more easily", default=False
+    )
+    bias: bool = option("whether maps and norms have a bias", default=True)
+    final_norm: bool = option("whether to normalise the last block's result", default=False)
+    attention: AttentionKind = option(
+        "softmax, linear (time and memory linear in the number of tokens), or none: each token to itself alone",
+        default="softmax",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.d_model % self.nhead:
+            raise UsageError(
+                f"d_model must be a multiple of nhead, got d_model={self.d_model} and nhead={self.nhead}"
+            )
+
+
 class LogitsOptions(CurvatureOptions, SizeOptions):
     """Class scores of points."""
 

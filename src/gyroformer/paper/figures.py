@@ -1,6 +1,7 @@
 """The paper's figures from runs and graphs: the numbers behind each as a small file, and the picture as SVG.
 
-``training``: curvature and mAP during training with one head; ``widths``: mAP by width; ``sectional``: how curved the
+``training``: curvature and mAP during training with one head; ``widths``: mAP by width; ``hierarchies``: MAP over
+ancestors by width, from rows of ``reproduce hierarchies``; ``sectional``: how curved the
 twelve networks are; ``pca``: embeddings, flat beside curved.
 """
 
@@ -53,6 +54,7 @@ def draw_figures(
     for name, draw in {
         "training": lambda: _training(runs, results),
         "widths": lambda: _widths(rows, results),
+        "hierarchies": lambda: _hierarchies(rows),
         "sectional": lambda: _sectional(results, tell),
         "pca": lambda: _pca(runs),
     }.items():
@@ -115,12 +117,44 @@ def _widths(rows: Rows, results: Path) -> "Figure | None":
         axes[0][0].fill_between(
             list(WIDTHS), [min(v) for v in values], [max(v) for v in values], color=colour, alpha=0.2
         )
-    axes[0][0].set_xscale("log", base=2)
-    axes[0][0].set_xticks(list(WIDTHS), [str(width) for width in WIDTHS])
-    axes[0][0].set_xlabel("width")
-    axes[0][0].set_ylabel("mAP on Web-Edu, %")
+    _width_axis(axes[0][0], list(WIDTHS), "mAP on Web-Edu, %")
     axes[0][0].legend(frameon=False)
     return figure
+
+
+def _hierarchies(rows: Rows) -> "Figure | None":
+    """Draw MAP over the ancestors of mammals against width, a line for each model and score."""
+    columns = [column for column in TABLES["hierarchies"].columns if column.dataset == "mammals"]
+    widths = [column.width or 0 for column in columns]
+    lines: dict[str, list[float]] = {}
+    for cell in TABLES["hierarchies"].cells([column.name for column in columns]):
+        found = list(values_of(cell, rows).values())
+        if not found:
+            return None
+        lines.setdefault(cell.variant.name, []).append(float(np.mean(found)))
+    figure, axes = _axes(1, 1, height=3.2, width=6.4)
+    for name, means in lines.items():
+        flat = "flat" in name or "tokengt" in name
+        style = "o--" if "distance" in name else "o:" if "product" in name else "o-"
+        label = name.replace("fpst", "FPS-T").replace("tokengt", "TokenGT")
+        axes[0][0].plot(
+            widths,
+            means,
+            style,
+            color=FLAT if flat else CURVED,
+            label=label,
+            alpha=0.5 if "points" in name else 1.0,
+        )
+    _width_axis(axes[0][0], widths, "MAP over ancestors, mammals, %")
+    axes[0][0].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def _width_axis(axes: "Axes", widths: list[int], what: str) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(widths, [str(width) for width in widths])
+    axes.set_xlabel("width")
+    axes.set_ylabel(what)
 
 
 def _sectional(results: Path, tell: Callable[[str], None]) -> "Figure":

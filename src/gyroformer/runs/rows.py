@@ -82,7 +82,7 @@ def row_of(
     commit: str,
 ) -> Row:
     """Return the row of a finished run; ``variant`` is the name of its row in the table."""
-    metric, *others = TASKS[job.task].shown_for(job.objective)
+    metric, *others = TASKS[job.task].kind(job.objective).shown
     split = results.get("split") or {}
     which = next((f" {part} {split[part]}" for part in ("seed", "index") if split.get(part) is not None), "")
     validation = next((value for name, value in results.items() if name.startswith("val_")), "")

@@ -84,7 +84,7 @@ class Search:
     @property
     def judged_by(self) -> str:
         """The metric that is to become large."""
-        return TASKS[self.task].judged_by
+        return TASKS[self.task].kind(self.job().objective).judged_by
 
     def name(self, space: list[Choice]) -> str:
         """Return the study's name: other settings or another space are another study."""

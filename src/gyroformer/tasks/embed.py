@@ -169,9 +169,7 @@ class Reconstruction(Task):
                 "the graph has no features to use: leave the option out, or give a file of features"
             )
         if objective.hierarchy:
-            from gyroformer.tasks.hierarchy import Hierarchy
-
-            return Hierarchy.from_graph(graph, objective, ready, seed=seed, **given)
+            return cls.kind(objective).from_graph(graph, objective, ready, seed=seed, **given)
         nodes, notes = int(graph.num_nodes or 0), []
         negatives = sampled_negatives(objective.negatives, nodes)
         if negatives is not None:
@@ -247,11 +245,11 @@ class Reconstruction(Task):
         return "hierarchy" if objective.get("hierarchy") else None
 
     @classmethod
-    def shown_for(cls, objective: Any) -> tuple[str, ...]:
-        """Return the metrics of a hierarchy for one."""
+    def kind(cls, objective: EmbedObjective) -> type[Task]:
+        """Return the task of hierarchies for one."""
         from gyroformer.tasks.hierarchy import Hierarchy
 
-        return Hierarchy.shown if objective.hierarchy else cls.shown
+        return Hierarchy if objective.hierarchy else cls
 
 
 def drawn_columns(count: int | None, nodes: int, device: Any) -> "Tensor | None":

@@ -157,10 +157,14 @@ class Hierarchy(Task):
 
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
         """Return the metrics of the last evaluation and, for pairs that were held out, those of the test."""
+        test = self._test(model) if self.order.held_out.numel() else {}
+        return {**test, **self.results_so_far(model, metrics)}
+
+    def results_so_far(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
+        """Return the metrics of the last evaluation, the score, and what they were taken on."""
         weight = self.score.weight
         about = {"kind": self.score.kind, "weight": None if weight is None else float(weight.detach())}
-        test = self._test(model) if self.order.held_out.numel() else {}
-        return {**metrics, **test, "score": about, "hierarchy": self.order.about}
+        return {**metrics, "score": about, "hierarchy": self.order.about}
 
     @classmethod
     def uses_features(cls, objective: EmbedObjective) -> bool:

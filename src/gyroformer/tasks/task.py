@@ -122,9 +122,9 @@ class Task(ABC):
         return None
 
     @classmethod
-    def shown_for(cls, objective: Any) -> tuple[str, ...]:
-        """Return the keys of the results that are printed for an objective, the one that counts first."""
-        return cls.shown
+    def kind(cls, objective: Any) -> "type[Task]":
+        """Return the class of the task that an objective makes of this one: whose metrics count."""
+        return cls
 
     @classmethod
     def usual(cls, values: Mapping[str, Any]) -> dict[str, Any]:
