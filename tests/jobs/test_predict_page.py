@@ -1,32 +1,16 @@
 """The page docs/predict.md does what it says, from its first block to its last in one folder."""
 
 import csv
-import re
-import shlex
 from pathlib import Path
 
-from typer.testing import CliRunner
-
-from gyroformer.cli.app import app
+from page_runner import run_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "predict.md"
 
 
 def test_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    text = PAGE.read_text(encoding="utf-8")
-    names = {}
-    said = {}
-    for kind, block in re.findall(r"^```(python|console)\n(.*?)^```", text, flags=re.M | re.S):
-        if kind == "python":
-            exec(compile(block, str(PAGE), "exec"), names)
-            continue
-        for line in block.splitlines():
-            prompt, program, *args = shlex.split(line)
-            assert (prompt, program) == ("$", "gyroformer")
-            done = CliRunner().invoke(app, args, catch_exceptions=False)
-            assert done.exit_code == 0, (line, done.stderr)
-            said[line] = done.stdout
+    said = run_page(PAGE)
     assert len(said) == 11
     with (tmp_path / "new.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 20
