@@ -90,8 +90,12 @@ def test_every_option_on_one_graph_and_on_a_batch(name, options):
     close(found, expected)
 
 
+ORDER = {"hierarchy": True, "break_cycles": True, "closure": True}
 OBJECTIVES = {
-    "embed": [{"negatives": 7}, {"map_nodes": 7}, {"squared": False}, {"use_features": True}],
+    "embed": [
+        *({"negatives": 7}, {"map_nodes": 7}, {"squared": False}, {"use_features": True}),
+        *(ORDER, ORDER | {"rank_by": "dot", "negatives": 7}, ORDER | {"rank_by": "distance"}),
+    ],
     "classify": [{"balanced": True}, {"stratified": True}],
     "link": [{"decoder": "distance"}, {"learn_decoder": True}],
 }
