@@ -22,6 +22,8 @@ def as_mathml(page: str, *, where: str) -> str:
         # what the converter does not know it writes out as it stands
         if unknown := re.search(r"\\[A-Za-z]*", made):
             raise PluginError(f"{where}: {unknown[0]!r} in the equation {latex!r} has no MathML")
+        # the bars of |x| are no infix operators
+        made = re.sub(r"<mo([^>]*)>(&#x0007C;)</mo>", r'<mo\1 lspace="0" rspace="0">\2</mo>', made)
         return f'<{match["tag"]} class="equation">{made}</{match["tag"]}>'
 
     return EQUATION.sub(written, page)
