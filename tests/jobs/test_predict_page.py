@@ -27,7 +27,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
             done = CliRunner().invoke(app, args, catch_exceptions=False)
             assert done.exit_code == 0, (line, done.stderr)
             said[line] = done.stdout
-    assert len(said) == 11
+    assert len(said) == 15
     with (tmp_path / "new.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 20
     with (tmp_path / "labels_found.csv").open(newline="") as file:
@@ -36,4 +36,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
         truth = {row["id"]: row["label"] for row in csv.DictReader(file)}
     assert sum(row["label"] == truth[row["node"]] for row in rows) > 90
     assert len((tmp_path / "points.csv").read_text().splitlines()) == 121
-    assert float(capsys.readouterr().out.splitlines()[0]) > 50
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == 123  # two nodes more
+    printed = capsys.readouterr().out.splitlines()
+    assert any("new1" not in line and line.startswith("[('n") for line in printed)  # the new node's nearest
+    assert float(printed[1]) > 50

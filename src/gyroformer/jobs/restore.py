@@ -45,6 +45,8 @@ class Restored:
         joined: adjacency matrix of all known edges; for a link run more than those the model sees.
         decoder: of a link run; None for others.
         same: whether the graph is the run's own.
+        placed: where the nodes are, if the model does not say so: with nodes that were not in training.
+        added: number of these nodes, the last ones.
     """
 
     run: Run
@@ -54,6 +56,8 @@ class Restored:
     joined: Csr
     decoder: "LinkDecoder | None"
     same: bool
+    placed: Positions | None = None
+    added: int = 0
 
     @property
     def results(self) -> dict[str, Any]:
@@ -72,6 +76,8 @@ class Restored:
 
     def positions(self) -> Positions:
         """Return where the nodes are."""
+        if self.placed is not None:
+            return self.placed
         with torch.no_grad():
             return self.model.positions(self.data)
 
@@ -181,8 +187,8 @@ def _in_order(data: "Data", ids: list[str], run: Path) -> "Data":
         strange = sorted(set(names) - set(ids)) or sorted(set(ids) - set(names))
         raise DataError(
             f"{run}: the model has learned a vector for each of its {len(ids)} nodes and knows no others; the graph "
-            f"has {len(names)} nodes, and {strange[0]!r} is in one of the two only: use the same nodes, or a run "
-            "with node features"
+            f"has {len(names)} nodes, and {strange[0]!r} is in one of the two only: use the same nodes, add new ones "
+            "by their edges (--add FILE), or take a run with node features"
         )
     index = {name: number for number, name in enumerate(ids)}
     moved = torch.tensor([index[name] for name in names], device=data.edge_index.device)
