@@ -13,7 +13,18 @@ from collections.abc import Callable
 
 from tables.choice import curved_or_flat, how_long
 from tables.geometry import MARGINS, cost, exactness, pairs, speed, summary
-from tables.jobs import LAPLACIAN, READER, classify, curvature_rows, embed, link, models, sampled
+from tables.jobs import (
+    LAPLACIAN,
+    NEW_NODES,
+    READER,
+    classify,
+    curvature_rows,
+    embed,
+    graph_level,
+    link,
+    models,
+    sampled,
+)
 from tables.markdown import ROOT, measured
 from tables.options import (
     graph_options,
@@ -47,6 +58,7 @@ PAGES = (
     "docs/predict.md",
     "docs/options.md",
     "docs/report.md",
+    "docs/graph_level.md",
 )
 
 
@@ -85,6 +97,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "curvature": lambda: curvature_rows(seconds=False),
     "curvature_seconds": lambda: curvature_rows(seconds=True),
     "reader": lambda: measured("reader.csv", READER),
+    "graph_level": graph_level,
+    "new_nodes": lambda: measured("new_nodes.csv", NEW_NODES, text=1),
     "laplacian": lambda: measured("laplacian.csv", LAPLACIAN, text=3),
     "project_margins": lambda: measured("project_margins.csv", MARGINS),
     "graph_options": graph_options,

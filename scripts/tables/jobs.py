@@ -106,6 +106,32 @@ READER = {
 }
 
 
+NEW_NODES = {
+    "graph": "graph",
+    "nodes": "nodes",
+    "hidden": "hidden",
+    "epochs": "epochs",
+    "way": "way",
+    "map_new": "hidden nodes",
+    "map_neighbours": "their neighbours",
+    "seconds": "CPU seconds",
+}
+
+
+def graph_level() -> str:
+    """Return the accuracies on whole graphs, a row for each model."""
+    rows = runs("graph_level.csv")
+    head = ["model", "seeds", "accuracy", "parameters", "CPU seconds"]
+    lines = []
+    for model in dict.fromkeys(row["model"] for row in rows):
+        some = [row for row in rows if row["model"] == model]
+        seconds = sum(float(row["cpu_seconds"]) for row in some) / len(some)
+        lines.append(
+            [model, str(len(some)), spread(some, "accuracy"), some[0]["parameters"] or "–", f"{seconds:.0f}"]
+        )
+    return markdown(head, lines)
+
+
 LAPLACIAN = {
     "graph": "graph",
     "scope": "scope",

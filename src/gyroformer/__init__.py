@@ -12,7 +12,9 @@ __version__ = "0.2.0"
 #: public name -> module that defines it; a name equal to its module's last part is the module itself.
 _PUBLIC = {
     "FPST": "gyroformer.models",
+    "GraphClassifier": "gyroformer.estimators",
     "GraphEmbedder": "gyroformer.estimators",
+    "GraphRegressor": "gyroformer.estimators",
     "LinkPredictor": "gyroformer.estimators",
     "MODELS": "gyroformer.models",
     "NodeClassifier": "gyroformer.estimators",
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
     from gyroformer import testing as testing
     from gyroformer import tokens as tokens
     from gyroformer.data.load import load as load
+    from gyroformer.estimators import GraphClassifier as GraphClassifier
     from gyroformer.estimators import GraphEmbedder as GraphEmbedder
+    from gyroformer.estimators import GraphRegressor as GraphRegressor
     from gyroformer.estimators import LinkPredictor as LinkPredictor
     from gyroformer.estimators import NodeClassifier as NodeClassifier
     from gyroformer.graphs.reading.convert import to_graph as to_graph

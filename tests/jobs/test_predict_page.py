@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "predict.md"
 def test_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     said = run_page(PAGE)
-    assert len(said) == 11
+    assert len(said) == 15
     with (tmp_path / "new.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 20
     with (tmp_path / "labels_found.csv").open(newline="") as file:
@@ -20,4 +20,7 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
         truth = {row["id"]: row["label"] for row in csv.DictReader(file)}
     assert sum(row["label"] == truth[row["node"]] for row in rows) > 90
     assert len((tmp_path / "points.csv").read_text().splitlines()) == 121
-    assert float(capsys.readouterr().out.splitlines()[0]) > 50
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == 123  # two nodes more
+    printed = capsys.readouterr().out.splitlines()
+    assert any("new1" not in line and line.startswith("[('n") for line in printed)  # the new node's nearest
+    assert float(printed[1]) > 50

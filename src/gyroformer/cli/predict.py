@@ -47,8 +47,18 @@ def predict(
         str | None,
         typer.Argument(help="Another graph: a data set's name, or a file.", show_default=False),
     ] = None,
+    add: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file of edges of nodes that the run does not know: they are placed, and asked about.",
+            show_default=False,
+        ),
+    ] = None,
     features: Annotated[
-        str | None, typer.Option(help="A file of features of the other graph.", show_default=False)
+        str | None,
+        typer.Option(
+            help="A file of features of the other graph, or of the nodes of --add.", show_default=False
+        ),
     ] = None,
     header: Header = None,
     source: SourceColumn = None,
@@ -113,18 +123,18 @@ def predict(
 
     Example: gyroformer predict runs/cora-link-fpst --new-edges 20
     """
-    from gyroformer.jobs.restore import restore
     from gyroformer.jobs.so_far import usable_run
 
+    if add is not None and graph is not None:
+        raise UsageError("--add adds nodes to the run's own graph: leave GRAPH out, or --add")
     for flag, file in (("--embeddings", embeddings), ("--out", out)):
         if file is not None:
             check_target(file, flag)
     set_threads(threads)
     with progress() as shown:
         shown.show("reading the run and preparing its model …")
-        restored = restore(
-            usable_run(run), graph, features=features, reading=reading_options(header, source, target, weight)
-        )
+        reading = reading_options(header, source, target, weight)
+        restored = _restored(usable_run(run), graph, add, features, reading)
         shown.show("looking for the answer …")
         asked = _answers(
             restored,
@@ -152,6 +162,18 @@ def predict(
     _deliver(restored, run, asked, usual=usual, written=written, out=out, as_json=as_json)
 
 
+def _restored(
+    run: Path, graph: str | None, add: Path | None, features: str | None, reading: dict[str, Any]
+) -> "Restored":
+    """Return the run with its own graph, with another, or with more nodes."""
+    from gyroformer.jobs.new_nodes import restore_with
+    from gyroformer.jobs.restore import restore
+
+    if add is None:
+        return restore(run, graph, features=features, reading=reading)
+    return restore_with(run, add, features=features, reading=reading)
+
+
 def _export(restored: "Restored", path: Path, flatten: int | None) -> dict[str, Any]:
     """Write the coordinates and return what they are: the file and, of flat ones, the mAP that is left."""
     from gyroformer.jobs.answer_files import write_embeddings
@@ -160,7 +182,8 @@ def _export(restored: "Restored", path: Path, flatten: int | None) -> dict[str, 
     from gyroformer.ops.neighbours import Neighbours
 
     if flatten is None:
-        write_embeddings(path, restored.ids, embedding_arrays(restored.model, restored.data))
+        arrays = embedding_arrays(restored.model, restored.data, restored.positions())
+        write_embeddings(path, restored.ids, arrays)
         return {"embeddings": str(path)}
     import numpy as np
 
@@ -250,7 +273,10 @@ def _usual(restored: "Restored", node: list[str] | None) -> "Answer":
 def _nodes(restored: "Restored", names: list[str] | None) -> "Tensor":
     import torch
 
-    return restored.indices(names) if names else torch.arange(len(restored.ids))
+    if names:
+        return restored.indices(names)
+    # of a graph with new nodes these are asked about
+    return torch.arange(len(restored.ids))[-restored.added or None :]
 
 
 def _whole(
@@ -277,7 +303,12 @@ def _print_overview(restored: "Restored", run: Path) -> None:
     table.add_row("model", f"{job.model.name}, {results['parameters']:,} parameters, recipe {job.recipe}")
     own = f"{results['graph'] or 'a graph given in Python'}, the run's own"
     nodes = f"{len(restored.ids):,} nodes, {restored.joined.nnz // 2:,} edges"
-    table.add_row("graph", f"{own if restored.same else 'another than the run was trained on'}: {nodes}")
+    other = (
+        f"{own}, with {restored.added:,} new nodes"
+        if restored.added
+        else "another than the run was trained on"
+    )
+    table.add_row("graph", f"{own if restored.same else other}: {nodes}")
     if job.task == "link" and restored.same:
         seen = results["split"]["train"]
         table.add_row("", f"the model sees the {seen:,} edges it was trained on")

@@ -4,11 +4,7 @@ The parameters are derived from the declared options: those of :class:`Estimator
 each option of the task's objective, where None leaves it to the recipe.
 """
 
-import inspect
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -17,14 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gyroformer.errors import UsageError
-from gyroformer.estimators.inputs import Ids, graph_of, plain, seed_of, source_of
+from gyroformer.estimators.inputs import Ids, graph_of, own_random_state, plain, seed_of, source_of
 from gyroformer.estimators.notebook import Explorer
+from gyroformer.estimators.parameters import Parameter, constructor
 from gyroformer.jobs.plan import Plan, ready_for, usable_device
 from gyroformer.jobs.restore import restored_task
 from gyroformer.jobs.run import embedding_arrays, keep_graph, run_job
 from gyroformer.models.pretrained import CONFIG
-from gyroformer.options import Option, Options, as_plain, option, options_of
-from gyroformer.options.constructor import sentence
+from gyroformer.options import Options, as_plain, option, options_of
 from gyroformer.report.page import page, read_runs
 from gyroformer.runs.files import RESULTS
 from gyroformer.runs.folder import RunFolder
@@ -115,17 +111,13 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         left = [one for one in options_of(TASKS[task].Objective) if one.name not in (*hidden, *own)]
         known = list(shared.values())
         parameters = {
-            **{
-                one.name: _Parameter(one, one.default) for one in known[: known.index(shared["random_state"])]
-            },
-            **{name: _Parameter(one, one.default) for name, one in own.items()},
-            **{one.name: _Parameter(one, None) for one in left},
-            **{
-                one.name: _Parameter(one, one.default) for one in known[known.index(shared["random_state"]) :]
-            },
+            **{one.name: Parameter(one, one.default) for one in known[: known.index(shared["random_state"])]},
+            **{name: Parameter(one, one.default) for name, one in own.items()},
+            **{one.name: Parameter(one, None) for one in left},
+            **{one.name: Parameter(one, one.default) for one in known[known.index(shared["random_state"]) :]},
         }
         cls._objective_names = tuple(one.name for one in left)
-        cls.__init__ = _constructor(parameters)  # type: ignore[method-assign]
+        cls.__init__ = constructor(parameters)  # type: ignore[method-assign]
 
     #: parameters that are options of the objective
     _objective_names: ClassVar[tuple[str, ...]]
@@ -221,7 +213,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             if list(data.ids) != self._ids.names:
                 raise UsageError(
                     f"the model learned a vector for each of its {len(self._ids.names)} nodes and knows no others: "
-                    "give a graph with the same ids in the same order, or fit one with node features"
+                    "give a graph with the same ids in the same order, or fit one with node features (a GraphEmbedder "
+                    "can add new nodes by their edges)"
                 )
         elif data.x is None or data.x.size(1) != self.n_features_in_:
             found = 0 if data.x is None else data.x.size(1)
@@ -318,48 +311,6 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             "device": job.device,
             "dtype": job.dtype,
         }
-
-
-class _Parameter(inspect.Parameter):
-    """A parameter of an estimator, with the option that it sets."""
-
-    def __init__(self, one: Option, default: Any) -> None:
-        super().__init__(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=one.hint)
-        self.help = sentence(one)
-
-
-def _constructor(parameters: dict[str, _Parameter]) -> Any:
-    """Return ``__init__`` with these keyword parameters, which it only keeps, as scikit-learn demands."""
-
-    def __init__(self: GraphEstimator, **given: Any) -> None:
-        for name in given:
-            if name not in parameters:
-                raise TypeError(
-                    f"{type(self).__name__}.__init__() got an unexpected keyword argument {name!r}"
-                )
-        for name, parameter in parameters.items():
-            setattr(self, name, given.get(name, parameter.default))
-
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    __init__.__signature__ = inspect.Signature([own, *parameters.values()])  # type: ignore[attr-defined]
-    lines = [f"    {name}: {parameter.help}" for name, parameter in parameters.items()]
-    __init__.__doc__ = "Args:\n" + "\n".join(lines)
-    return __init__
-
-
-_drawing = threading.RLock()
-
-
-@contextmanager
-def own_random_state(device: str) -> Iterator[None]:
-    """Give back torch's global random states after the block as they were before it.
-
-    One thread at a time: all threads share these states, and fits beside each other would draw from each other's.
-    """
-    found = torch.device(device)
-    devices = [found.index or 0] if found.type == "cuda" else []
-    with _drawing, torch.random.fork_rng(devices=devices):
-        yield
 
 
 def prepared(estimator: GraphEstimator, graph: object) -> tuple["Data", JobSettings]:

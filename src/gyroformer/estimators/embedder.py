@@ -1,5 +1,6 @@
 """Graph reconstruction as a transformer of scikit-learn."""
 
+import copy
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from gyroformer.errors import UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
-from gyroformer.estimators.inputs import node_indices
+from gyroformer.estimators.inputs import Ids, graph_of, node_indices
 from gyroformer.jobs.flatten import flattened
+from gyroformer.jobs.new_nodes import NO_HIERARCHY, grown, placed
 from gyroformer.jobs.plan import Plan
 from gyroformer.ops.nearest import nearest_nodes, row_blocks, smallest
 from gyroformer.ops.neighbours import Neighbours
@@ -92,7 +94,8 @@ class GraphEmbedder(
     def transform(self, graph: object) -> NDArray[Any]:
         """Return the coordinates ``(N, heads · d)`` of a graph's nodes; those of the fitted one are ``embedding_``.
 
-        A model that learned a vector for each node takes a graph with the same ids only, whatever its edges; one that
+        A model that learned a vector for each node takes a graph with the same ids, whatever its edges. If it has more,
+        the new nodes are placed by their edges and the known ones stay where they are, as ``add`` does. A model that
         was fitted with ``use_features=True`` takes any graph with as many feature columns. With the parameter
         ``graph``: indices of nodes. A table of pandas (``set_output(transform="pandas")``) has the ids as its index.
         """
@@ -100,9 +103,37 @@ class GraphEmbedder(
         if self.graph is not None:
             nodes = node_indices(graph, len(self._ids.names), "X")
             return self._framed(self.embedding_[nodes], self.ids_[nodes])
+        if graph is not None and self._plan.data.x is None:
+            data = graph_of(graph)
+            if set(data.ids) > set(self._ids.names):
+                more = self.add(data)
+                return self._framed(more.embedding_[more._ids.indices(list(data.ids))], data.ids)
         ready = self._ready(graph)
         with torch.no_grad():
             return self._framed(_rows(self.model_.positions(ready).coordinates()), ready.ids)
+
+    def add(self, edges: object) -> Self:
+        """Return an embedder that knows more nodes, placed by their edges; this one stays as it is.
+
+        The known nodes keep their coordinates, but for those that had no edge. ``ids_``, ``embedding_``, ``distance``,
+        ``nearest``, ``kneighbors``, ``pairwise_distances`` and ``flatten`` of what comes back know all nodes.
+
+        Args:
+            edges: the new nodes' edges, to known nodes and to each other: pairs of ids, a file, or any other graph.
+        """
+        check_is_fitted(self)
+        if self._plan.data.x is not None:
+            raise UsageError(
+                "this embedder takes node features: give the whole graph with features to transform"
+            )
+        if isinstance(self._plan.task, Hierarchy):
+            raise UsageError(NO_HIERARCHY)
+        whole = grown(self.graph_, graph_of(edges))
+        more = copy.copy(self)
+        more._positions = placed(self._positions, whole, self._plan.data.edge_index)
+        more.graph_, more._ids = whole.graph, Ids(whole.graph.ids)
+        more.ids_, more.embedding_ = more._ids.array(), _rows(more._positions.coordinates())
+        return more
 
     def _framed(self, rows: NDArray[Any], ids: Any) -> Any:
         """Return the rows as they are, or with ids as their index where tables of pandas are wanted."""
@@ -200,7 +231,7 @@ class GraphEmbedder(
         width = self.embedding_.shape[1] if dim is None else dim
         if width < 1:
             raise UsageError(f"dim must be at least 1, got {dim}")
-        neighbours = Neighbours.of(self._plan.data.edge_index, len(self._ids.names))
+        neighbours = Neighbours.of(self.graph_.edge_index, len(self._ids.names))
         found = flattened(self._positions, neighbours, width)
         self.flat_map_ = found.map
         return found.vectors

@@ -1,6 +1,8 @@
 """What users hand to an estimator: a graph of any kind, nodes by index or by id, a random state, a device."""
 
-from collections.abc import Hashable, Sequence
+import threading
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +44,21 @@ def seed_of(random_state: Any) -> int:
     if random_state is not None and not isinstance(random_state, np.random.RandomState):
         raise UsageError(f"random_state must be an integer, a RandomState or None, got {random_state!r}")
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+_drawing = threading.RLock()
+
+
+@contextmanager
+def own_random_state(device: str) -> Iterator[None]:
+    """Give back torch's global random states after the block as they were before it.
+
+    One thread at a time: all threads share these states, and fits beside each other would draw from each other's.
+    """
+    found = torch.device(device)
+    devices = [found.index or 0] if found.type == "cuda" else []
+    with _drawing, torch.random.fork_rng(devices=devices):
+        yield
 
 
 def plain(value: Any) -> Any:

@@ -47,6 +47,8 @@ class Restored:
         decoder: of a link run; None for others.
         hierarchy: who is above whom, and the score, of a run of ``embed --hierarchy``; None for others.
         same: whether the graph is the run's own.
+        placed: where the nodes are, if the model does not say so: with nodes that were not in training.
+        added: number of these nodes, the last ones.
     """
 
     run: Run
@@ -57,6 +59,8 @@ class Restored:
     decoder: "LinkDecoder | None"
     hierarchy: "Hierarchy | None"
     same: bool
+    placed: Positions | None = None
+    added: int = 0
 
     @property
     def results(self) -> dict[str, Any]:
@@ -75,6 +79,8 @@ class Restored:
 
     def positions(self) -> Positions:
         """Return where the nodes are."""
+        if self.placed is not None:
+            return self.placed
         with torch.no_grad():
             return self.model.positions(self.data)
 
@@ -185,8 +191,8 @@ def _in_order(data: "Data", ids: list[str], run: Path) -> "Data":
         strange = sorted(set(names) - set(ids)) or sorted(set(ids) - set(names))
         raise DataError(
             f"{run}: the model has learned a vector for each of its {len(ids)} nodes and knows no others; the graph "
-            f"has {len(names)} nodes, and {strange[0]!r} is in one of the two only: use the same nodes, or a run "
-            "with node features"
+            f"has {len(names)} nodes, and {strange[0]!r} is in one of the two only: use the same nodes, add new ones "
+            "by their edges (--add FILE), or take a run with node features"
         )
     index = {name: number for number, name in enumerate(ids)}
     moved = torch.tensor([index[name] for name in names], device=data.edge_index.device)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from gyroformer.models.base import GraphModel
+    from gyroformer.ops.positions import Positions
 
 _log = logging.getLogger(__name__)
 
@@ -263,10 +264,16 @@ def _results(plan: Plan, outcome: Outcome, *, tested: bool = True) -> dict[str, 
     }
 
 
-def embedding_arrays(model: "GraphModel", data: "Data") -> dict[str, np.ndarray]:
-    """Return what ``embeddings.npz`` holds of the nodes: tangent vectors at the origin and, with classes, scores."""
+def embedding_arrays(
+    model: "GraphModel", data: "Data", positions: "Positions | None" = None
+) -> dict[str, np.ndarray]:
+    """Return what ``embeddings.npz`` holds of the nodes: tangent vectors at the origin and, with classes, scores.
+
+    ``positions`` are where the nodes are, if the model does not say so.
+    """
     with torch.no_grad():
-        arrays = {"embedding": model.positions(data).coordinates().cpu().numpy()}
+        found = model.positions(data) if positions is None else positions
+        arrays = {"embedding": found.coordinates().cpu().numpy()}
         curvatures = model.curvatures
         if curvatures.numel():
             arrays["curvature"] = curvatures[-1].cpu().numpy()

@@ -38,15 +38,37 @@ if TYPE_CHECKING:
 READING = ("directed", "header", "source_column", "target_column", "weight_column")
 
 
-class Task(ABC):
-    """A loss to lower, and metrics to judge a model by.
+class Trainable(ABC):
+    """A loss to lower, and metrics to judge a model by: all that the training loop knows.
 
     What must survive a resume lies in the model, in ``module``, and in torch's global random generators; ``loss`` draws
     from these and from no other source.
     """
 
-    #: the command, the folder of recipes and the entry in ``config.json``
+    #: what it is called
     name: ClassVar[str]
+    #: parameters of the task's own (a decoder), trained, saved and restored with the model's
+    module: "nn.Module | None" = None
+
+    @abstractmethod
+    def loss(self, model: "GraphModel") -> "Tensor":
+        """Return the scalar to be lowered."""
+
+    @abstractmethod
+    def evaluate(self, model: "GraphModel") -> dict[str, float]:
+        """Return finite metrics by name; called in evaluation mode without gradients, draws no random number."""
+
+    def rank(self, metrics: Mapping[str, float]) -> tuple[float, ...]:
+        """Return what selects the best state, larger is better; an empty tuple keeps the last state."""
+        return ()
+
+
+class Task(Trainable):
+    """What a model is trained for on one graph.
+
+    Its ``name`` is the command, the folder of recipes and the entry in ``config.json``.
+    """
+
     #: a noun, for titles
     title: ClassVar[str]
     #: what ``gyroformer NAME --help`` says, with an example
@@ -73,8 +95,6 @@ class Task(ABC):
     data: "Data"
     #: number of classes of the model; None for points
     classes: int | None = None
-    #: parameters of the task's own (a decoder), trained, saved and restored with the model's
-    module: "nn.Module | None" = None
     #: what the user should know of choices that were made
     notes: tuple[str, ...] = ()
 
@@ -90,18 +110,6 @@ class Task(ABC):
             seed: of every draw that the objective leaves open.
             given: what a caller in Python brings along, for instance a split.
         """
-
-    @abstractmethod
-    def loss(self, model: "GraphModel") -> "Tensor":
-        """Return the scalar to be lowered."""
-
-    @abstractmethod
-    def evaluate(self, model: "GraphModel") -> dict[str, float]:
-        """Return finite metrics by name; called in evaluation mode without gradients, draws no random number."""
-
-    def rank(self, metrics: Mapping[str, float]) -> tuple[float, ...]:
-        """Return what selects the best state, larger is better; an empty tuple keeps the last state."""
-        return ()
 
     @abstractmethod
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from torch.nn.utils import get_total_norm
 from gyroformer.errors import CorruptFileError, UsageError
 from gyroformer.options.training import TrainOptions
 from gyroformer.runs.checkpoint import State
-from gyroformer.tasks.task import Task
+from gyroformer.tasks.task import Trainable
 
 #: what the learning rates are multiplied by, once, after a step that was not finite
 LOWERING = 0.1
@@ -24,7 +24,7 @@ class Learner:
     Adam with two groups: names that end in ``curvature`` have a learning rate of their own and no weight decay.
     """
 
-    def __init__(self, model: Any, task: Task, settings: TrainOptions) -> None:
+    def __init__(self, model: Any, task: Trainable, settings: TrainOptions) -> None:
         self.model, self.task, self.settings = model, task, settings
         self.parts: dict[str, nn.Module] = {"model": model}
         if task.module is not None:

@@ -20,7 +20,7 @@ from gyroformer.options.training import TrainOptions
 from gyroformer.runs.checkpoint import Best, Checkpoint, State
 from gyroformer.runs.folder import RunFolder
 from gyroformer.runs.metrics_file import MetricsFile, Row
-from gyroformer.tasks.task import Task
+from gyroformer.tasks.task import Trainable
 from gyroformer.train.compiled import compiled
 from gyroformer.train.diverged import Culprit, NotFinite, find_culprit
 from gyroformer.train.learner import LOWERING, Learner, load_random_state, random_state
@@ -42,7 +42,7 @@ Stage = Callable[[str], None]
 
 def fit(
     model: nn.Module,
-    task: Task,
+    task: Trainable,
     settings: TrainOptions,
     *,
     run: RunFolder | None = None,

@@ -31,20 +31,25 @@ def add_features(listing: Listing, path: Path) -> None:
     Raises:
         DataError: if a node has no row, a row comes twice, or a value is not a finite number.
     """
+    names, x = read_features(path)
+    listing.x = x[_rows_of_nodes(listing, names, x.shape[0], path)]
+
+
+def read_features(path: Path) -> tuple[list[str] | None, NDArray[np.float32]]:
+    """Return the ids of a table of features, None for one without ids, and its rows ``(n, F)``."""
     if path.suffix.lower() == ".npz":
         arrays = read_arrays(path)
-        values, names = _named_rows(path, arrays, feature_part(path, arrays), "features", "x")
+        values, ids = _named_rows(path, arrays, feature_part(path, arrays), "features", "x")
         if not values.shape:
             raise DataError(f"{path}: 'x' is a single number: store a table with one row for each node")
         with in_file(path):
-            x = checked_features(values, values.shape[0]).numpy()
-    else:
-        names, parts = [], []
-        for chunk in table_chunks(path):
-            parts.append(_feature_rows(path, chunk))
-            names += chunk.ids
-        x = np.concatenate(parts)
-    listing.x = x[_rows_of_nodes(listing, names, x.shape[0], path)]
+            return ids, checked_features(values, values.shape[0]).numpy()
+    names: list[str] = []
+    parts = []
+    for chunk in table_chunks(path):
+        parts.append(_feature_rows(path, chunk))
+        names += chunk.ids
+    return names, np.concatenate(parts)
 
 
 def add_labels(listing: Listing, path: Path) -> None:

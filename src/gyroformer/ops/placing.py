@@ -1,0 +1,252 @@
+r"""New points beside points that stay where they are: nodes that were not there when a model was trained.
+
+A new node u begins at the curved midpoint of its neighbours N and moves until these come before all others O, the other
+new nodes among them, and until it comes early among the nodes that each neighbour v sees:
+
+.. math:: L_u = \frac{1}{|N|} \sum_{v \in N} T \log\Bigl(1 + \sum_{w \in O} e^{(d_{uv}^2 - d_{uw}^2)/T}\Bigr)
+          + \beta \log\Bigl(1 + e^{d_{uv}^2} \sum_{w \not\sim v} e^{-d_{vw}^2}\Bigr).
+
+Both are terms of the loss of reconstruction as far as they say something about an order. Without the second, points go
+far out, where an order is easily had and nobody sees them; with the loss itself, which also draws neighbours together
+that are in order already, order is lost, for the known points cannot give way.
+
+Far nodes weigh nothing, so each new node looks at its neighbours and the nearest others only, which are found anew a
+few times. All new points move at once; derivatives are in closed form.
+"""
+
+import dataclasses as dc
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from gyroformer.ops.lifted import lift, sine_cosine, unlift
+from gyroformer.ops.positions import StereographicPositions
+
+#: T above: by how much squared distances differ before a node counts as clearly farther
+TEMPERATURE = 0.5
+#: β above: what the order that the neighbours see counts beside that of the new node
+SEEN = 0.1
+#: steps of Adam, the size of the first (they shrink to 0), and after how many the nearest others are found anew
+STEPS, RATE, REFRESH = 64, 0.15, 16
+#: after how many steps new nodes see where the others have gone
+LOOK = 4
+#: how many others each new node looks at
+NEAR = 64
+#: deviation of what is added to a start: two new nodes with the same neighbours must not stay at one point
+SPREAD = 0.1
+#: distances that are formed at a time
+BLOCK = 4_000_000
+#: no quotient by a squared chord below this: two points at one place have no direction from each other
+LEAST_CHORD = 1e-12
+#: nor by a squared cosine below this: two points opposite each other on a sphere have none either
+LEAST_COSINE = 1e-6
+#: curvatures below which a space counts as flat: what that changes in a distance is less than float32 can tell
+FLAT = 1e-6
+
+
+def rounds(known: Tensor, source: Tensor, target: Tensor) -> Iterator[Tensor]:
+    """Yield the nodes that can be placed one round after the other, each with a neighbour that has a place by then.
+
+    Args:
+        known: ``(N,)``, True for nodes that have a place.
+        source: nodes without a place, ``(E,)``.
+        target: their neighbours ``(E,)``; an edge of two nodes without a place comes in both directions.
+    """
+    placed = known.clone()
+    while True:
+        ready = source[placed[target] & ~placed[source]].unique()
+        if not ready.numel():
+            return
+        yield ready
+        placed[ready] = True
+
+
+def place_nodes(
+    positions: StereographicPositions,
+    nodes: Tensor,
+    source: Tensor,
+    target: Tensor,
+    placed: Tensor,
+    crowd: Tensor,
+) -> StereographicPositions:
+    """Return the positions with ``nodes`` moved to where their neighbours are nearest; all others stay.
+
+    Args:
+        positions: points of all N nodes; those of ``nodes`` do not matter.
+        nodes: the nodes to place, ``(R,)``, ascending.
+        source: of each edge the node to be placed, ``(E,)``.
+        target: its neighbour ``(E,)``.
+        placed: ``(N,)``, True for nodes that have a place: neighbours among them count, and of the others ``nodes``
+            alone are kept away from.
+        crowd: how many others each node has near it, the logarithm of the last sum above, ``(N,)``.
+    """
+    counts = placed[target]
+    field = _Field(positions, nodes, placed, crowd)
+    row = torch.searchsorted(nodes, source)
+    u = _midpoints(positions, row[counts], target[counts], nodes.numel())
+    generator = torch.Generator().manual_seed(0)
+    u = u + SPREAD * torch.randn(u.shape, generator=generator, dtype=u.dtype).to(u.device)
+    degree = row[counts].bincount(minlength=nodes.numel())
+    u.requires_grad_()
+    optimizer = torch.optim.Adam([u], lr=RATE, betas=(0.9, 0.99))
+    parts: list[_Part] = []
+    for step in range(STEPS):
+        optimizer.param_groups[0]["lr"] = RATE * (1 - step / STEPS)
+        with torch.enable_grad():
+            sine, cosine = sine_cosine(u, positions.k)
+        with torch.no_grad():
+            field.move(sine, cosine)
+            if step % REFRESH == 0:
+                parts = field.parts(row, target, counts, degree)
+            if step % LOOK == 0:
+                for part in parts:
+                    field.look(part)
+            slopes = torch.zeros_like(sine), torch.zeros_like(cosine)
+            for part in parts:
+                for whole, own in zip(slopes, field.slopes(part), strict=True):
+                    whole[part.rows] = own
+        optimizer.zero_grad()
+        torch.autograd.backward((sine, cosine), slopes)
+        optimizer.step()
+    with torch.no_grad():
+        field.move(*sine_cosine(u.detach(), positions.k))
+    return field.positions()
+
+
+def _midpoints(positions: StereographicPositions, row: Tensor, column: Tensor, count: int) -> Tensor:
+    """Return the midpoints of neighbours as tangent vectors ``(R, H, d)``."""
+    ambient = lift(positions.sine, positions.cosine)
+    return unlift(
+        ambient.new_zeros(count, *ambient.shape[1:]).index_add(0, row, ambient[column]), positions.k
+    )
+
+
+@dc.dataclass(slots=True)
+class _Part:
+    """Some of the nodes to be placed, and the nodes that each looks at.
+
+    Attributes:
+        rows: which of the nodes to be placed, ``(r,)``.
+        columns: nodes ``(r, W)``: its neighbours, then the nearest others.
+        degree: number of neighbours, ``(r, 1)``.
+        real: ``(r, W)``, False where there is no further node.
+        sine: P of the columns, ``(H, r, W, d)``.
+        cosine: C of the columns, ``(H, r, W, 1)``.
+        crowd: how crowded the columns are, ``(r, W)``.
+    """
+
+    rows: Tensor
+    columns: Tensor
+    degree: Tensor
+    real: Tensor
+    sine: Tensor = dc.field(init=False)
+    cosine: Tensor = dc.field(init=False)
+    crowd: Tensor = dc.field(init=False)
+
+
+class _Field:
+    """All points, of which some move."""
+
+    def __init__(
+        self, positions: StereographicPositions, nodes: Tensor, placed: Tensor, crowd: Tensor
+    ) -> None:
+        self.sine, self.cosine = positions.sine.clone(), positions.cosine.clone()
+        self.k, self.nodes, self.crowd = positions.k, nodes, crowd
+        present = placed.clone()
+        present[nodes] = True
+        self.absent = ~present
+
+    def move(self, sine: Tensor, cosine: Tensor) -> None:
+        self.sine[self.nodes], self.cosine[self.nodes] = sine.detach(), cosine.detach()
+
+    def positions(self) -> StereographicPositions:
+        return StereographicPositions(self.sine, self.cosine, self.k)
+
+    def parts(self, row: Tensor, target: Tensor, counts: Tensor, degree: Tensor) -> list[_Part]:
+        """Return the nodes to be placed, those of like degree together, with the nodes that each looks at now."""
+        found = []
+        total = self.absent.numel()
+        width = (degree.clamp(min=1).double().log2() / 4).ceil().long()  # by powers of sixteen
+        for size in width.unique().tolist():
+            alike = (width == size).nonzero().flatten()
+            wide = min(total, int(degree[alike].max()) + NEAR)
+            for rows in alike.split(max(1, BLOCK // total)):
+                place = torch.full_like(degree, -1)
+                place[rows] = torch.arange(rows.numel(), device=rows.device)
+                mine = place[row] >= 0
+                far = self._squared(rows)
+                far[:, self.absent] = torch.inf
+                far[place[rows], self.nodes[rows]] = torch.inf
+                far[place[row[mine]], target[mine]] = (
+                    torch.inf
+                )  # neighbours without a place count neither way
+                near = mine & counts
+                far[place[row[near]], target[near]] = -1.0
+                closest = far.topk(wide, largest=False)
+                real = closest.values.isfinite()
+                found.append(_Part(rows, closest.indices, degree[rows].unsqueeze(1), real))
+        return found
+
+    def _squared(self, rows: Tensor) -> Tensor:
+        """Return the squared distances ``(r, N)`` of some nodes to be placed to all, good enough for an order."""
+        here = self.nodes[rows]
+        total = torch.zeros(rows.numel(), self.absent.numel(), dtype=self.sine.dtype, device=self.sine.device)
+        for head, k in enumerate(self.k.flatten().tolist()):
+            p, c = self.sine[:, head], self.cosine[:, head]
+            squares = (p * p).sum(-1, keepdim=True)
+            columns = torch.cat((-2 * p * c, squares, c * c), -1)
+            lines = torch.cat((p * c, c * c, squares), -1)[here]
+            total += _distance((lines @ columns.mT).clamp_(min=LEAST_CHORD), k).square_()
+        return total
+
+    def look(self, part: _Part) -> None:
+        """Take the present points of the nodes that a part looks at, some of which move."""
+        columns = part.columns.flatten()
+        for name, values in (("sine", self.sine), ("cosine", self.cosine)):
+            taken = values.transpose(0, 1).index_select(1, columns)
+            setattr(part, name, taken.unflatten(1, part.columns.shape))
+        part.crowd = self.crowd[part.columns]
+
+    def slopes(self, part: _Part) -> tuple[Tensor, Tensor]:
+        """Return the derivatives of the loss of a part in P ``(r, H, d)`` and C ``(r, H, 1)`` of its nodes."""
+        here = self.nodes[part.rows]
+        near = torch.arange(part.columns.size(1), device=here.device) < part.degree
+        p, c = part.sine, part.cosine
+        own = (x[here].transpose(0, 1).unsqueeze(2) for x in (self.sine, self.cosine))  # (H, r, 1, d)
+        delta = c * next(own) - next(own) * p
+        chord = (delta * delta).sum(-1)  # (H, r, W)
+        both = [_squared_and_slope(q, k) for q, k in zip(chord, self.k.flatten().tolist(), strict=True)]
+        squared = torch.stack([one for one, _ in both]).sum(0)
+        weight = _weights(squared, near, part)
+        pull = (2 * weight * torch.stack([slope for _, slope in both])).unsqueeze(2)  # (H, r, 1, W)
+        sine, cosine = pull @ (c * delta), -pull @ (p * delta).sum(-1, keepdim=True)
+        return sine.squeeze(2).transpose(0, 1), cosine.squeeze(2).transpose(0, 1)
+
+
+def _weights(squared: Tensor, near: Tensor, part: _Part) -> Tensor:
+    """Return the derivatives ``(r, W)`` of the loss in the squared distances."""
+    scaled = squared / TEMPERATURE
+    others = (-scaled).masked_fill(near | ~part.real, -torch.inf)
+    sums = others.logsumexp(1, keepdim=True)
+    pulled = torch.sigmoid(sums + scaled).where(near, 0.0)
+    pushed = torch.where(sums > -torch.inf, (others - sums).exp(), 0.0)
+    seen = torch.sigmoid(squared + part.crowd).where(near, 0.0)
+    return (pulled - pulled.sum(1, keepdim=True) * pushed + SEEN * seen) / part.degree.clamp(min=1)
+
+
+def _distance(q: Tensor, k: float) -> Tensor:
+    """Return the distance of a squared half chord q, for one curvature that is not learned."""
+    if abs(k) < FLAT:
+        return 2 * q.sqrt()
+    root = abs(k) ** 0.5
+    x = q.sqrt().mul_(root)
+    return (torch.asinh(x) if k < 0 else torch.asin(x.clamp_(max=1.0))).mul_(2 / root)
+
+
+def _squared_and_slope(q: Tensor, k: float) -> tuple[Tensor, Tensor]:
+    r"""Return :math:`d^2` and its derivative in q, :math:`2d/\sqrt{q(1 - \kappa q)}`."""
+    q = q.clamp(min=LEAST_CHORD)
+    distance = _distance(q, k)
+    # at the antipode, where 1 - k q is 0, every direction is as good
+    return distance * distance, 2 * distance / (q * (1 - k * q).clamp(min=LEAST_COSINE)).sqrt()
