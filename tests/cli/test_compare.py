@@ -136,7 +136,7 @@ def test_after_a_job_two_lines_say_what_to_do_next(tmp_path):
     words = [edges, "--features", features, "--labels", labels, "--epochs", 2, "--out", tmp_path / "run"]
     said = call("classify", *words).stdout.splitlines()[-2:]
     assert said == [
-        f"next: gyroformer predict {tmp_path / 'run'} --labels --out labels.csv",
+        f"next: gyroformer predict {tmp_path / 'run'} --labels --out predicted.csv",
         f"      gyroformer compare classify {edges} --features {features} --labels {labels} "
         "--models fpst,tokengt --seeds 5",
     ]

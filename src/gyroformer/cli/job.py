@@ -195,7 +195,7 @@ def next_steps(job: JobSettings, out: Path, *, several: bool = False) -> list[st
     folder, page = shlex.quote(str(out)), shlex.quote(str(out / REPORT))
     asked = {
         "nearest": "--nearest 10 --node ID",
-        "labels": "--labels --out labels.csv",
+        "labels": "--labels --out predicted.csv",
         "new_edges": "--for ID",
     }
     use = f"predict {folder} {asked[TASKS[job.task].answer]}"
