@@ -60,7 +60,7 @@ class GraphTransformer(GraphModel):
         """Return nodes (graphs, with ``graph_token``) as tangent vectors at the origin, ``(N, heads, d)``."""
         row = self.tokenizer(data, x)
         u = self._encode(row)
-        return u[-row.graphs :] if self.tokenizer.graph_type is not None else u[: row.nodes]
+        return u[-row.graphs :] if self.tokenizer.graph_type is not None else row.node_rows(u)
 
     def points(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as points ``(N, heads, d)`` of the last layer's space."""
@@ -77,7 +77,7 @@ class GraphTransformer(GraphModel):
 
     def _encode(self, row: TokenRow) -> Tensor:
         if row.segment is None:
-            return self.encoder.tangent(row.tokens)
+            return self.encoder.tangent(row.tokens, part=row.part)
         if self.encoder.kind == "linear":
             return self.encoder.tangent(row.tokens, segment=row.segment, count=row.graphs)
         tokens, mask, index = row.padded()

@@ -13,9 +13,24 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from gyroformer.processes.tensors import all_sum, gathered
+
 KINDS = ("softmax", "linear")
 #: absolute error that rounding may make in a score of softmax attention, see ``_bounded``
 SCORE_ERROR = 0.1
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Part:
+    """Which tokens of a longer row these are; the others are in other processes.
+
+    Attributes:
+        places: where they stand in the row, piece by piece.
+        total: number of tokens in the row.
+    """
+
+    places: tuple[slice, ...]
+    total: int
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -31,6 +46,7 @@ class TokenLayout:
             ``scaled_dot_product_attention`` takes it, True for those that do or numbers that are added to the scores;
             broadcasts to ``(B, H, N, N)``.
         alone: ``(B, H or 1, N)``, True for tokens that no token is left to attend to; attention gives them the origin.
+        part: which tokens of one sequence these are; None for all.
     """
 
     mask: Tensor | None = None
@@ -39,6 +55,7 @@ class TokenLayout:
     causal: bool = False
     pairs: Tensor | None = None
     alone: Tensor | None = None
+    part: Part | None = None
 
 
 #: all tokens attend to all
@@ -54,6 +71,8 @@ def attend_within(
     layout: TokenLayout,
 ) -> Float[Tensor, "B H N v"]:
     """Return the sums of :func:`attend` among the tokens that the layout joins."""
+    if layout.part is not None:
+        return attend_in_part(query, key, lifted, kind=kind)
     if layout.segment is None:
         if kind == "linear" and layout.causal:
             return causal_linear_attention(query, key, lifted, layout.mask)
@@ -84,6 +103,23 @@ def attend(
     if kind == "linear":
         return linear_attention(query, key, lifted, keep)
     return softmax_attention(query, key, lifted, None if keep is None else keep[:, None, None, :])
+
+
+def attend_in_part(
+    query: Float[Tensor, "B H N d"],
+    key: Float[Tensor, "B H N d"],
+    lifted: Float[Tensor, "B H N v"],
+    *,
+    kind: str,
+) -> Float[Tensor, "B H N v"]:
+    """Return the sums of :func:`attend` for this process's tokens, over the tokens of all processes.
+
+    Linear attention adds up the φ(K)ᵀ · lifted, d · (d + 1) numbers a head; softmax attention has to see all keys.
+    """
+    if kind == "linear":
+        return feature_map(query) @ all_sum(feature_map(key).mT @ lifted)
+    key, lifted = (gathered(x.movedim(2, 0)).movedim(0, 2) for x in (key, lifted))
+    return softmax_attention(query, key, lifted)
 
 
 def attended(mask: Bool[Tensor, "B N"] | None) -> Bool[Tensor, "B N"] | None:

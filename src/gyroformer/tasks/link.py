@@ -91,6 +91,7 @@ class LinkPrediction(Task):
     run_flags = ("new_edges", "for_node")
     shown = ("test_auc", "test_ap", "test_hits@10", "test_hits@50", "test_hits@100", "val_auc")
     judged_by = "val_auc"
+    shares_loss = True
 
     def __init__(self, data: "Data", split: "LinkSplit", decoder: "LinkDecoder | None" = None) -> None:
         from torch import nn
@@ -138,10 +139,15 @@ class LinkPrediction(Task):
         return cls(ready(split.training_graph(graph), True), split, decoder_of(objective))
 
     def loss(self, model: "GraphModel") -> "Tensor":
-        """Return the mean cross-entropy of the training edges plus that of as many drawn non-edges."""
+        """Return the mean cross-entropy of the training edges plus that of as many drawn non-edges, or its part."""
+        from gyroformer.processes.tensors import share
+
         positions, others = model.positions(self.data), self.non_edges.draw(self.edges.size(1))
-        joined, apart = self.logits(positions, self.edges, known=True), self.logits(positions, others)
-        return _entropy(joined, apart, self.weight)
+        mine, apart = share(self.edges.size(1)), share(others.size(1))
+        near = self.logits(positions, self.edges[:, mine], known=True)
+        far = self.logits(positions, others[:, apart])
+        weight = None if self.weight is None else self.weight[mine]
+        return _entropy(near, far, weight, of=(self.edges.size(1), others.size(1)))
 
     def logits(self, positions: "Positions", pairs: "Tensor", *, known: bool = False) -> "Tensor":
         """Return the decoder's logits of pairs ``(2, M)``; ``known`` if they are training edges."""
@@ -204,12 +210,22 @@ class LinkPrediction(Task):
         }
 
 
-def _entropy(joined: "Tensor", apart: "Tensor", weight: "Tensor | None" = None) -> "Tensor":
-    """Return the mean cross-entropy of logits of edges, by their weights if these are given, plus that of non-edges."""
+def _entropy(
+    joined: "Tensor",
+    apart: "Tensor",
+    weight: "Tensor | None" = None,
+    *,
+    of: tuple[int, int] | None = None,
+) -> "Tensor":
+    """Return the mean cross-entropy of logits of edges, by their weights if these are given, plus that of non-edges.
+
+    ``of`` is of how many edges and non-edges the mean is to be, where these are a part of them.
+    """
     from torch.nn.functional import softplus
 
+    edges, others = of or (joined.numel(), apart.numel())
     near = softplus(-joined)
-    return (near if weight is None else weight * near).mean() + softplus(apart).mean()
+    return (near if weight is None else weight * near).sum() / edges + softplus(apart).sum() / others
 
 
 def edge_weights(data: "Data", edges: "Tensor") -> "Tensor":

@@ -13,6 +13,9 @@ from torch import Tensor
 
 from gyroformer.ops.native import build
 
+#: the two passes of attention over the tokens; the sums over all tokens lie between them
+FIRST, SECOND = 1, 2
+
 _switched_off = False
 
 
@@ -47,7 +50,8 @@ def _pointer(tensor: Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()
 
 
-def _call(name: str, tensors: list[Tensor | None], sizes: list[int]) -> None:
+def call(name: str, tensors: list[Tensor | None], sizes: list[int], *, passes: int | None = None) -> None:
+    """Call a kernel: its tensors, its sizes (the last two are heads and width), of attention which passes."""
     import ctypes
 
     library = build.library()
@@ -55,7 +59,8 @@ def _call(name: str, tensors: list[Tensor | None], sizes: list[int]) -> None:
     pointers = [ctypes.c_void_p(_pointer(tensor)) for tensor in tensors]
     *long, heads, width = sizes
     numbers = [ctypes.c_int64(size) for size in long]
-    small = [ctypes.c_int(size) for size in (heads, width, build.threads())]
+    which = [] if passes is None else [passes]
+    small = [ctypes.c_int(size) for size in (*which, heads, width, build.threads())]
     getattr(library, name)(*pointers, *numbers, *small)
 
 
@@ -65,7 +70,8 @@ def _attention(qkv: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Ten
     out = qkv.new_empty(batch, tokens, heads, width)
     sums = qkv.new_empty(batch, heads, width, width + 1)
     sizes = [batch, tokens, heads, width]
-    _call("gyroformer_attention", [qkv.contiguous(), k.contiguous(), _bytes(mask), out, sums], sizes)
+    tensors = [qkv.contiguous(), k.contiguous(), _bytes(mask), out, sums]
+    call("gyroformer_attention", tensors, sizes, passes=FIRST | SECOND)
     return out, sums
 
 
@@ -80,9 +86,11 @@ def _attention_backward(
     qkv: Tensor, k: Tensor, mask: Tensor | None, sums: Tensor, grad: Tensor
 ) -> tuple[Tensor, Tensor]:
     batch, tokens, _, heads, width = qkv.shape
-    grad_qkv, grad_k = torch.empty_like(qkv, memory_format=torch.contiguous_format), torch.empty_like(k)
-    tensors = [qkv.contiguous(), k.contiguous(), _bytes(mask), sums, grad.contiguous(), grad_qkv, grad_k]
-    _call("gyroformer_attention_backward", tensors, [batch, tokens, heads, width])
+    grad_qkv, grad_k = torch.empty_like(qkv, memory_format=torch.contiguous_format), torch.zeros_like(k)
+    between = qkv.new_empty(heads, width, width + 1), qkv.new_empty(tokens, heads)
+    inputs = [qkv.contiguous(), k.contiguous(), _bytes(mask), sums, grad.contiguous()]
+    sizes = [batch, tokens, heads, width]
+    call("gyroformer_attention_backward", [*inputs, grad_qkv, grad_k, *between], sizes, passes=FIRST | SECOND)
     return grad_qkv, grad_k
 
 
@@ -127,7 +135,7 @@ _attention.register_autograd(_attention_vjp, setup_context=_attention_setup)
 @torch.library.custom_op("gyroformer::gyro_sum", mutates_args=())
 def _gyro_sum(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    _call("gyroformer_sum", [p.contiguous(), x.contiguous(), k.contiguous(), out], _rows(x))
+    call("gyroformer_sum", [p.contiguous(), x.contiguous(), k.contiguous(), out], _rows(x))
     return out
 
 
@@ -140,7 +148,7 @@ def _(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
 def _gyro_sum_backward(p: Tensor, x: Tensor, k: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     grad_p, grad_x, grad_k = (torch.empty_like(t, memory_format=torch.contiguous_format) for t in (p, x, k))
     inputs: list[Tensor | None] = [t.contiguous() for t in (p, x, k, grad)]
-    _call("gyroformer_sum_backward", [*inputs, grad_p, grad_x, grad_k], _rows(x))
+    call("gyroformer_sum_backward", [*inputs, grad_p, grad_x, grad_k], _rows(x))
     return grad_p, grad_x, grad_k
 
 
