@@ -1,7 +1,7 @@
-"""Commands in several processes that compute as one, as torchrun would start them, cheaply.
+"""Several processes that compute as one, started as torchrun starts them, but cheaply.
 
-A server that has loaded everything forks the processes, and these connect over gloo: what differs from torchrun is only
-that nobody supervises them.
+A server that has loaded everything forks the processes, and these connect over gloo. What is missing is torchrun's
+supervision: nobody ends the others when one has gone.
 """
 
 import multiprocessing
@@ -10,23 +10,26 @@ import socket
 import sys
 from pathlib import Path
 
-#: what every command needs and what takes long to load
-LOADED = ["gyroformer.cli.app", "gyroformer.jobs.run", "gyroformer.jobs.several", "gyroformer.models.fpst"]
+#: what takes long to load
+LOADED = [
+    *("gyroformer.cli.app", "gyroformer.jobs.run", "gyroformer.jobs.several", "gyroformer.models.fpst"),
+    *("sklearn.metrics", "torch_geometric.data", "gyroformer.graphs.spectral.laplacian"),
+]
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload([*LOADED, "several"])
+_context.set_forkserver_preload(LOADED)
 
 
-class Command:
-    """A command in one process."""
+class Member:
+    """One of several processes that call a function each."""
 
-    def __init__(self, words, rank, count, port, folder):
+    def __init__(self, function, args, rank, count, port, folder):
         self.out, self.err = (Path(folder) / f"{name}-{port}-{rank}.txt" for name in ("out", "err"))
         place = (rank, count, port, str(folder), str(self.out), str(self.err))
-        self.process = _context.Process(target=_child, args=([str(word) for word in words], *place))
+        self.process = _context.Process(target=_member, args=(function, args, *place))
         self.process.start()
 
-    def end(self, seconds=120):
+    def end(self, seconds=240):
         """Wait for its end; return the exit code, stdout and stderr."""
         self.process.join(seconds)
         if self.process.exitcode is None:
@@ -35,34 +38,49 @@ class Command:
         return self.process.exitcode, self.out.read_text(), self.err.read_text()
 
 
-def begin(commands, folder):
-    """Start a command for each process; ``commands`` are lists of words."""
+def begin(calls, folder):
+    """Start a process for each of ``calls``, pairs of a function of a module and its arguments."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    return [Command(words, rank, len(commands), port, folder) for rank, words in enumerate(commands)]
+    return [Member(*call, rank, len(calls), port, folder) for rank, call in enumerate(calls)]
 
 
-def run(count, words, folder):
-    """Run a command in ``count`` processes and return the stdout and stderr of the first."""
-    ended = [one.end() for one in begin([words] * count, folder)]
-    assert [code for code, *_ in ended] == [0] * count, "\n".join(err for *_, err in ended)
-    assert not any(out for _, out, _ in ended[1:])
-    return ended[0][1:]
+def begin_commands(commands, folder):
+    """Start a command in each process; ``commands`` are lists of words."""
+    return begin([(command, ([str(word) for word in words],)) for words in commands], folder)
 
 
-def _child(words, rank, count, port, folder, out, err):
+def ended(members):
+    """Wait for all; return the exit codes, and stdout and stderr of each."""
+    codes, outs, errs = zip(*(member.end() for member in members), strict=True)
+    return list(codes), list(outs), list(errs)
+
+
+def run_in(count, function, *args, folder):
+    """Call a function in ``count`` processes, which all must end well."""
+    codes, _, errs = ended(begin([(function, args)] * count, folder))
+    assert codes == [0] * count, "\n".join(errs)
+
+
+def command(words):
+    """Run a command of gyroformer and exit."""
+    from gyroformer.cli.app import main
+
+    sys.argv = ["gyroformer", *words]
+    main()
+
+
+def _member(function, args, rank, count, port, folder, out, err):
     import torch
 
     torch.set_num_threads(1)
     for path, number in ((out, 1), (err, 2)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), number)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1) for number in (1, 2))
-    sys.argv = ["gyroformer", *words]
     os.chdir(folder)
     if count > 1:
-        os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank)}
-        os.environ |= {"LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    from gyroformer.cli.app import main
-
-    main()
+        place = {"RANK": rank, "WORLD_SIZE": count, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": count}
+        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        os.environ |= {name: str(value) for name, value in (place | address).items()}
+    function(*args)

@@ -59,7 +59,7 @@ class RunOptions(Options):
     )
     wait: float = option(
         "seconds that one of several processes (torchrun) may keep the others waiting before they give up",
-        default=25.0,
+        default=20.0,
         above=0,
         at_most=86_400,
     )
