@@ -141,6 +141,6 @@ def sums_and_gradients(out):
         (slope,) = torch.autograd.grad(part, weight, create_graph=True)
         part.backward()
         sum_gradients([weight])
-        whole = sum_numbers([float(part), 1.0])
+        whole = sum_numbers([part.item(), 1.0])
         assert slope.requires_grad
     torch.save({"loss": whole[0], "count": whole[1], "grad": weight.grad, "rows": everyone}, out)

@@ -46,6 +46,6 @@ def test_values_and_gradients_are_those_of_one_process(tmp_path):
         several.run_in(count, several_calls.sums_and_gradients, str(tmp_path / "found.pt"), folder=tmp_path)
         found = torch.load(tmp_path / "found.pt")
         assert found["count"] == count
-        assert found["loss"] == pytest.approx(float(loss), rel=1e-14)
+        assert found["loss"] == pytest.approx(loss.item(), rel=1e-14)
         torch.testing.assert_close(found["rows"], rows.detach())
         torch.testing.assert_close(found["grad"], weight.grad)

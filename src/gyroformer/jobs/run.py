@@ -89,13 +89,15 @@ def run_job(
     """
     stage("reading the graph")
     if out is None:
-        graph = load_graph(job.graph) if data is None else data
-        stage(PREPARING)
-        alone = _planned(job, graph, ignore_memory, given, look)
-        outcome = fit(alone.model, alone.task, job.training, listen=listen, stage=stage)
-        results = _results(alone, outcome)
-        alone, more = with_final(alone, outcome, listen)
-        return Finished({**results, **more}, alone, outcome)
+        with together():
+            with agreed():
+                graph = load_graph(job.graph) if data is None else data
+                stage(PREPARING)
+                alone = _planned(job, graph, ignore_memory, given, look)
+            outcome = fit(alone.model, alone.task, job.training, listen=listen, stage=stage)
+            results = _results(alone, outcome)
+            alone, more = with_final(alone, outcome, listen)
+            return Finished({**results, **more}, alone, outcome)
     folder, settings = Path(out), as_plain(job)
     with ExitStack() as held:
         with together():
