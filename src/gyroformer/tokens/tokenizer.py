@@ -44,10 +44,9 @@ class TokenRow:
     graphs: int
     part: Part | None = None
 
-    def node_rows(self, u: Tensor) -> Tensor:
-        """Return of what was made of the tokens, ``(T, ...)``, the rows of all nodes, those of other processes too."""
-        mine = u[: self.nodes]
-        return mine if self.part is None else gathered(mine)
+    def all_nodes(self, u: Tensor) -> Tensor:
+        """Return what was made of these nodes, ``(nodes, ...)``, with what other processes made of the others."""
+        return u if self.part is None else gathered(u)
 
     def padded(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return tokens ``(B, N, dim)``, mask ``(B, N)`` and the index ``(T,)`` of each token in ``B * N``."""
@@ -138,7 +137,7 @@ class GraphTokenizer(FromOptions, nn.Module):
             rows.append(self.graph_type.expand(graphs, self.dim))
             segments.append(None if batch is None else torch.arange(graphs, device=batch.device))
         segment = None if batch is None else torch.cat([s for s in segments if s is not None])
-        part = None if whole else Part(tuple(places), total)
+        part = None if whole else Part(tuple(places), total, nodes)
         return TokenRow(torch.cat(rows), some.stop - some.start, segment, graphs, part)
 
     def _identifier_parts(self, prepared: GraphTokens) -> tuple[Tensor, Tensor]:
@@ -166,7 +165,7 @@ class GraphTokenizer(FromOptions, nn.Module):
             first = second = both
         tokens = self.edge_type.expand(source.numel(), self.dim)
         if self.identifier_map is not None:
-            tokens = tokens + first[source] + second[target]
+            tokens = tokens + first.index_select(0, source) + second.index_select(0, target)
         if self.edge_map is None:
             return tokens
         features = prepared.edge_features

@@ -8,6 +8,7 @@
 // Both directions have two passes over the tokens with a sum between them. A caller who has only some of the tokens
 // asks for one pass at a time, and adds up the sums of all tokens in between.
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 #include <omp.h>
@@ -148,10 +149,11 @@ struct Unlift {
 
 extern "C" {
 
-// out (B, T, H, d) tangent vectors; sums (B, H, d, d + 1); qkv (B, T, 3, H, d); k (H); mask (B, T) or null
-// pass: FIRST writes the sums only, SECOND takes them and writes `out`
+// out (B, R, H, d) tangent vectors of the first R tokens; sums (B, H, d, d + 1); qkv (B, T, 3, H, d); k (H); mask (B, T)
+// or null; pass: FIRST writes the sums only, SECOND takes them and writes `out`
 void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask, float *out, float *sums,
-                          int64_t batch, int64_t tokens, int pass, int heads, int width, int threads) {
+                          int64_t batch, int64_t tokens, int64_t read, int pass, int heads, int width,
+                          int threads) {
   const int d = width, columns = width + 1, all = heads * width;
   const int64_t row = 3LL * heads * d, entries = 1LL * heads * d * columns;
   // whole from the start: the system may grant fewer threads than asked for
@@ -185,8 +187,8 @@ void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask,
       }
       if (pass & SECOND) {
 #pragma omp for schedule(static)
-        for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
-          const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+        for (int64_t t0 = 0; t0 < read; t0 += LANES) {
+          const int count = static_cast<int>(read - t0 < LANES ? read - t0 : LANES);
           load(xs.data(), base + t0 * row, row, all, count);
           load(vs.data(), base + t0 * row + 2 * all, row, all, count);
           for (int h = 0; h < heads; ++h) {
@@ -197,19 +199,19 @@ void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask,
             u.from(lifted.data(), k[h], d);
             for (int j = 0; j < d; ++j) FOR_LANES x[j * LANES + l] = .5f * u.ratio[l] * lifted[j * LANES + l];
           }
-          store(out + (b * tokens + t0) * all, xs.data(), all, all, count);
+          store(out + (b * read + t0) * all, xs.data(), all, all, count);
         }
       }
     }
   }
 }
 
-// grad_sums (H, d, d + 1) and transport (tokens, H) lie between the passes, of one sequence at a time; pass: FIRST
+// grad_sums (H, d, d + 1) and transport (R, H) lie between the passes, of one sequence at a time; pass: FIRST
 // writes them and the gradient of the queries, SECOND takes them and writes that of keys and values; grad_k is added to
 void gyroformer_attention_backward(const float *qkv, const float *k, const uint8_t *mask, const float *sums,
                                    const float *grad_out, float *grad_qkv, float *grad_k, float *grad_sums,
-                                   float *transport, int64_t batch, int64_t tokens, int pass, int heads, int width,
-                                   int threads) {
+                                   float *transport, int64_t batch, int64_t tokens, int64_t read, int pass, int heads,
+                                   int width, int threads) {
   const int d = width, columns = width + 1, all = heads * width;
   const int64_t row = 3LL * heads * d, entries = 1LL * heads * d * columns;
   // whole from the start: the system may grant fewer threads than asked for
@@ -231,11 +233,11 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
       // queries: through the projection back to the sums over keys
       if (pass & FIRST) {
 #pragma omp for schedule(static)
-        for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
-          const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+        for (int64_t t0 = 0; t0 < read; t0 += LANES) {
+          const int count = static_cast<int>(read - t0 < LANES ? read - t0 : LANES);
           load(xs.data(), base + t0 * row, row, all, count);
           load(vs.data(), base + t0 * row + 2 * all, row, all, count);
-          load(gs.data(), grad_out + (b * tokens + t0) * all, all, all, count);
+          load(gs.data(), grad_out + (b * read + t0) * all, all, all, count);
           for (int h = 0; h < heads; ++h) {
             const float *m = sums + (b * heads + h) * d * columns;
             const float *x = xs.data() + h * d * LANES;
@@ -284,7 +286,7 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
             lift_block(lifted.data(), v, t, d);
             times_transposed(g, m, lifted.data(), d, columns);
             times(back.data(), f.data(), m, d, columns);
-            for (int l = 0; l < LANES; ++l) part[l] = l < count ? transport[(t0 + l) * heads + h] : 0.f;
+            for (int l = 0; l < LANES; ++l) part[l] = t0 + l < read ? transport[(t0 + l) * heads + h] : 0.f;
             for (int j = 0; j < d; ++j) FOR_LANES {
               const float slope_f = g[j * LANES + l] * feature_slope(f[j * LANES + l]);  // 0 where muted
               part[l] += x[j * LANES + l] * slope_f;
@@ -305,6 +307,8 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
           }
           store(grad_base + t0 * row + all, gs.data(), row, all, count);
           store(grad_base + t0 * row + 2 * all, vs.data(), row, all, count);
+          for (int64_t t1 = std::max(t0, read); t1 < t0 + count; ++t1)  // queries that nobody asked for
+            std::memset(grad_base + t1 * row, 0, sizeof(float) * all);
         }
       }
     }

@@ -15,23 +15,24 @@ from gyroformer.processes.group import World, joined
 from gyroformer.processes.tensors import summed
 
 
-def attention(qkv: Tensor, k: Tensor) -> Tensor:
+def attention(qkv: Tensor, k: Tensor, read: int | None = None) -> Tensor:
     """Return :func:`gyroformer.ops.native.fused.attention` of this process's tokens among those of all processes.
 
     Args:
         qkv: queries, keys and values of these tokens in the tangent space, ``(1, N, 3, H, d)``.
         k: curvatures ``(H,)``.
+        read: how many of these tokens, the first ones, are asked for; None for all.
     """
-    return _Attention.apply(qkv, k, joined())
+    return _Attention.apply(qkv, k, qkv.shape[1] if read is None else read, joined())
 
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, qkv: Tensor, k: Tensor, world: World | None) -> Tensor:
+    def forward(ctx: Any, qkv: Tensor, k: Tensor, read: int, world: World | None) -> Tensor:
         qkv, k = qkv.contiguous(), k.contiguous()
         _, tokens, _, heads, width = qkv.shape
-        sizes = [1, tokens, heads, width]
-        out, sums = qkv.new_empty(1, tokens, heads, width), qkv.new_empty(1, heads, width, width + 1)
+        sizes = [1, tokens, read, heads, width]
+        out, sums = qkv.new_empty(1, read, heads, width), qkv.new_empty(1, heads, width, width + 1)
         fused.call("gyroformer_attention", [qkv, k, None, None, sums], sizes, passes=fused.FIRST)
         sums = summed(sums, world)
         fused.call("gyroformer_attention", [qkv, k, None, out, sums], sizes, passes=fused.SECOND)
@@ -41,17 +42,19 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
         qkv, k, sums = ctx.saved_tensors
         _, tokens, _, heads, width = qkv.shape
         grad_qkv, grad_k, grad = torch.empty_like(qkv), torch.zeros_like(k), grad.contiguous()
-        grad_sums, transport = torch.empty_like(sums), qkv.new_empty(tokens, heads)
+        read = grad.shape[1]
+        grad_sums, transport = torch.empty_like(sums), qkv.new_empty(read, heads)
         for passes in (fused.FIRST, fused.SECOND):
             tensors = [qkv, k, None, sums, grad, grad_qkv, grad_k, grad_sums, transport]
-            fused.call("gyroformer_attention_backward", tensors, [1, tokens, heads, width], passes=passes)
+            sizes = [1, tokens, read, heads, width]
+            fused.call("gyroformer_attention_backward", tensors, sizes, passes=passes)
             if passes == fused.FIRST:
                 grad_sums = summed(grad_sums, ctx.world)
-        return grad_qkv, grad_k, None
+        return grad_qkv, grad_k, None, None
 
 
 def log_partition(
