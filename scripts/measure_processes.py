@@ -8,10 +8,11 @@ One row is a case and a number of processes. ``seconds`` is the median time of a
 processor time of the busiest process in it, which a busy machine changes less; ``speed_up`` and ``cpu_speed_up`` are
 the quotients of one process's and these; ``difference`` is the largest relative difference of the loss from one
 process's. ``load`` is the number of processes that wanted the machine's ``cores`` when it began: run it on as many
-quiet cores as processes.
+quiet cores as processes. Rows of other cases stay as they are.
 """
 
 import argparse
+import csv
 import json
 import os
 import subprocess
@@ -109,8 +110,12 @@ def main() -> None:
     if given.work:
         work(given.work, given.epochs, given.out)
         return
+    cases = given.cases.split(",")
     rows: list[dict[str, Any]] = []
-    for case in given.cases.split(","):
+    if given.out.exists():
+        with given.out.open(newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if row["case"] not in cases]
+    for case in cases:
         one: dict[str, Any] = {}
         for count in sorted(int(count) for count in given.counts.split(",")):
             load = os.getloadavg()[0]

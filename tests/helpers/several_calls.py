@@ -144,3 +144,35 @@ def sums_and_gradients(out):
         whole = sum_numbers([part.item(), 1.0])
         assert slope.requires_grad
     torch.save({"loss": whole[0], "count": whole[1], "grad": weight.grad, "rows": everyone}, out)
+
+
+def train_with_nan(times, out):
+    """Train with a loss that is not a number in process 1 alone, ``times`` times; write what became of it."""
+    from small_graphs import blocks_graph
+
+    import gyroformer as gf
+    from gyroformer.errors import DivergedError
+    from gyroformer.processes.group import joined, together
+    from gyroformer.processes.launch import connected
+    from gyroformer.tasks.embed import Reconstruction
+    from gyroformer.train import TrainOptions, fit
+
+    class Poisoned(Reconstruction):
+        calls = 0
+
+        def loss(self, model):
+            self.calls += model.training
+            mine = joined().rank == 1 and 6 <= self.calls < 6 + times
+            return super().loss(model) * (torch.nan if mine else 1.0)
+
+    torch.manual_seed(0)
+    data = blocks_graph()
+    model = gf.FPST(0, num_nodes=int(data.num_nodes), dim=8, heads=2, identifiers=0)
+    with connected("cpu", WAIT), together():
+        options = TrainOptions(epochs=12, eval_every=4, lr=1e-2)
+        try:
+            outcome = fit(model, Poisoned(data), options)
+            found = {"lowered": outcome.lowered, "losses": [row["loss"] for row in outcome.history]}
+        except DivergedError as error:
+            found = {"error": str(error)}
+        (Path(out) / f"{joined().rank}.json").write_text(json.dumps(found))

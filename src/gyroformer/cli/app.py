@@ -32,8 +32,15 @@ from gyroformer.cli.resume_command import resume_command
 from gyroformer.cli.root import READER_GONE, Root
 from gyroformer.cli.terminal import give_up_stdout, say, show_log
 from gyroformer.cli.tune import tune
-from gyroformer.errors import EchoedError, GyroformerError, Interrupted, ProcessLostError
-from gyroformer.processes.launch import refuse_several
+from gyroformer.errors import (
+    DataError,
+    EchoedError,
+    GyroformerError,
+    Interrupted,
+    ProcessLostError,
+    UsageError,
+)
+from gyroformer.processes.launch import refuse_several, speaks_here
 from gyroformer.tasks import TASKS
 
 INTERRUPTED = 130
@@ -69,7 +76,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except GyroformerError as error:
             if os.environ.get("GYROFORMER_TRACEBACK"):
                 raise
-            say(f"error: {error}", err=True)
+            # a wrong word or file is wrong in all processes of a machine, and one says so
+            if speaks_here() or not isinstance(error, (UsageError, DataError)):
+                say(f"error: {error}", err=True)
             if isinstance(error, ProcessLostError) and error.run is not None:
                 say("to go on:", err=True)
                 say(f"  {resume_command(sys.argv, error.run)}", err=True)

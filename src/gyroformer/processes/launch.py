@@ -26,6 +26,11 @@ def speaks() -> bool:
     return launched() == 1 or os.environ["RANK"] == "0"
 
 
+def speaks_here() -> bool:
+    """Return whether this process is the one that speaks for all of its machine, before they are connected."""
+    return launched() == 1 or os.environ.get("LOCAL_RANK", "0") == "0"
+
+
 def beside() -> int:
     """Return how many of them are on this machine, this one among them."""
     return _number("LOCAL_WORLD_SIZE") if launched() > 1 and os.environ.get("LOCAL_WORLD_SIZE") else 1
