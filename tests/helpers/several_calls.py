@@ -86,6 +86,14 @@ JOBS = {
             "dtype": "float64",
         },
     ),
+    "link-directed": (
+        "link",
+        {
+            "graph": {"source": "GRAPH", "directed": True},
+            "training": {"epochs": 4},
+            "dtype": "float64",
+        },
+    ),
     "network": (
         "embed",
         {
