@@ -127,6 +127,19 @@ NEW_NODES = {
 }
 
 
+PROCESSES = {
+    "case": "case",
+    "tokens": "tokens",
+    "processes": "processes",
+    "seconds": "seconds an epoch",
+    "speed_up": "speed-up",
+    "cpu_seconds": "CPU seconds of the busiest",
+    "cpu_speed_up": "speed-up by these",
+    "load": "load",
+    "cores": "cores",
+}
+
+
 def graph_level() -> str:
     """Return the accuracies on whole graphs, a row for each model."""
     rows = runs("graph_level.csv")

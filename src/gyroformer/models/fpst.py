@@ -61,7 +61,7 @@ class GraphTransformer(GraphModel):
         row = self.tokenizer(data, x)
         if self.tokenizer.graph_type is not None:
             return self._encode(row)[-row.graphs :]
-        return self._encode(row, read=row.nodes)
+        return row.all_nodes(self._encode(row, read=row.nodes))
 
     def points(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as points ``(N, heads, d)`` of the last layer's space."""
@@ -79,7 +79,7 @@ class GraphTransformer(GraphModel):
     def _encode(self, row: TokenRow, read: int | None = None) -> Tensor:
         """Return the tokens encoded, the first ``read`` of them (None: all)."""
         if row.segment is None:
-            return self.encoder.tangent(row.tokens, read=read)
+            return self.encoder.tangent(row.tokens, read=read, part=row.part)
         if self.encoder.kind == "linear":
             return self.encoder.tangent(row.tokens, segment=row.segment, count=row.graphs, read=read)
         tokens, mask, index = row.padded()

@@ -16,9 +16,10 @@ from gyroformer.errors import UsageError
 from gyroformer.geometry import expmap0, logmap0
 from gyroformer.nn.attention import FlatAttention, StereographicAttention
 from gyroformer.nn.curvature import HeadCurvature
+from gyroformer.nn.dropout import TokenDropout
 from gyroformer.nn.functional import check_mask
 from gyroformer.nn.tangent import ACTIVATIONS, TangentLinear
-from gyroformer.ops.attention import ONE_SEQUENCE, TokenLayout
+from gyroformer.ops.attention import ONE_SEQUENCE, Part, TokenLayout
 from gyroformer.ops.blockwise import tangent_sum
 from gyroformer.options import FromOptions, takes
 from gyroformer.options.layers import (
@@ -40,12 +41,12 @@ class FeedForward(nn.Module):
         dim, width, dropout = options.dim, options.ffn_dim or options.dim, options.weight_dropout
         self.up = TangentLinear(dim, width, weight_dropout=dropout)
         self.activation = ACTIVATIONS[options.activation]
-        self.dropout = nn.Dropout(options.tangent_dropout)
+        self.dropout = TokenDropout(options.tangent_dropout)
         self.down = TangentLinear(width, dim, weight_dropout=dropout)
 
-    def forward(self, u: Float[Tensor, "*B dim"]) -> Float[Tensor, "*B dim"]:
+    def forward(self, u: Float[Tensor, "*B dim"], part: Part | None = None) -> Float[Tensor, "*B dim"]:
         """Return ``(..., dim)`` for ``(..., dim)``."""
-        return self.down(self.dropout(self.activation(self.up(u))))
+        return self.down(self.dropout(self.activation(self.up(u)), part))
 
 
 class Block(FromOptions, nn.Module):
@@ -60,7 +61,7 @@ class Block(FromOptions, nn.Module):
         self.ffn = FeedForward(options)
         self.norm1 = nn.LayerNorm(options.dim) if options.norm else nn.Identity()
         self.norm2 = nn.LayerNorm(options.dim) if options.norm else nn.Identity()
-        self.dropout = nn.Dropout(options.tangent_dropout)
+        self.dropout = TokenDropout(options.tangent_dropout)
 
     @property
     def heads(self) -> int:
@@ -71,14 +72,14 @@ class Block(FromOptions, nn.Module):
         self, u: Float[Tensor, "B N dim"], layout: TokenLayout = ONE_SEQUENCE
     ) -> Float[Tensor, "B R dim"]:
         """Return the block of tangent vectors ``(B, N, dim)``, for the R that the layout asks for."""
-        add = self.addition()
+        add, part = self.addition(), layout.part_asked_for
         if self.norm_first:
             step = self.attention.tangent(self.norm1(u), layout)
-            u = add(self.dropout(step), layout.asked_for(u))
-            return add(self.dropout(self.ffn(self.norm2(u))), u)
+            u = add(self.dropout(step, part), layout.asked_for(u))
+            return add(self.dropout(self.ffn(self.norm2(u), part), part), u)
         step = self.attention.tangent(u, layout)
-        u = self.norm1(add(self.dropout(step), layout.asked_for(u)))
-        return self.norm2(add(self.dropout(self.ffn(u)), u))
+        u = self.norm1(add(self.dropout(step, part), layout.asked_for(u)))
+        return self.norm2(add(self.dropout(self.ffn(u, part), part), u))
 
     def addition(self) -> Callable[[Tensor, Tensor], Tensor]:
         """Return the function that adds a step to vectors, both ``(B, N, dim)``."""
@@ -160,6 +161,7 @@ class Encoder(FromOptions, nn.Module):
         count: int | None = None,
         *,
         read: int | None = None,
+        part: Part | None = None,
     ) -> Float[Tensor, "*B R heads d"]:
         """Return the result as tangent vectors at the origin, ``(..., heads, d)``.
 
@@ -171,10 +173,11 @@ class Encoder(FromOptions, nn.Module):
             count: number of sequences in ``segment``.
             read: how many tokens, the first ones, are asked for (None: all); the last block does no more for the
                 others than let them be attended to.
+            part: which tokens of one sequence these are, where other processes have the others; None for all.
         """
         self._check(tokens, mask, segment, count)
         u = tokens if tokens.dim() == 3 else tokens.unsqueeze(0)
-        u = self.encode(u, TokenLayout(mask, segment, count or 1, read=read))
+        u = self.encode(u, TokenLayout(mask, segment, count or 1, read=read, part=part))
         return (u if tokens.dim() == 3 else u.squeeze(0)).unflatten(-1, (self.heads, -1))
 
     def encode(self, u: Float[Tensor, "B N dim"], layout: TokenLayout) -> Float[Tensor, "B R dim"]:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from gyroformer.ops.attention import ONE_SEQUENCE, TokenLayout, attend_within, attended
 from gyroformer.ops.lifted import lift, sine_cosine, translate, unlift
-from gyroformer.ops.native import fused
+from gyroformer.ops.native import fused, shared
 
 
 def tangent_attention(
@@ -25,6 +25,8 @@ def tangent_attention(
         layout: which tokens attend to each other, and which R of the N are asked for.
     """
     if kind == "linear" and layout.segment is None and not layout.causal and fused.usable(qkv, k):
+        if layout.part is not None:
+            return shared.attention(qkv, k, layout.read)
         return fused.attention(qkv, k, attended(layout.mask), layout.read)
     query, key, value = qkv.permute(2, 0, 3, 1, 4)  # (B, H, N, d)
     curvature = k[:, None, None]

@@ -101,6 +101,7 @@ class LinkPrediction(Task):
         "val_auc",
     )
     judged_by = "val_auc"
+    shares_loss = True
 
     def __init__(self, data: "Data", split: "LinkSplit", decoder: "LinkDecoder | None" = None) -> None:
         from torch import nn
@@ -157,18 +158,26 @@ class LinkPrediction(Task):
         return cls(ready(split.training_graph(graph), True), split, decoder)
 
     def loss(self, model: "GraphModel") -> "Tensor":
-        """Return the mean cross-entropy of the training edges plus that of as many drawn non-edges.
+        """Return the mean cross-entropy of the training edges plus that of as many drawn non-edges, or its part.
 
         In a directed graph also that of the training edges turned round: among drawn pairs these hardly ever come.
         """
         from torch.nn.functional import softplus
 
+        from gyroformer.processes.tensors import share
+
         positions, others = model.positions(self.data), self.non_edges.draw(self.edges.size(1))
-        joined, apart = self.logits(positions, self.edges, known=True), self.logits(positions, others)
-        loss = _entropy(joined, apart, self.weight)
+        mine, apart = share(self.edges.size(1)), share(others.size(1))
+        near = self.logits(positions, self.edges[:, mine], known=True)
+        far = self.logits(positions, others[:, apart])
+        weight = None if self.weight is None else self.weight[mine]
+        loss = _entropy(near, far, weight, of=(self.edges.size(1), others.size(1)))
         if self._one_way is None or not self._one_way.size(1):
             return loss
-        return loss + softplus(self.logits(positions, self._one_way.flip(0))).mean()
+        turned = self._one_way.flip(0)
+        return loss + softplus(self.logits(positions, turned[:, share(turned.size(1))])).sum() / turned.size(
+            1
+        )
 
     def logits(self, positions: "Positions", pairs: "Tensor", *, known: bool = False) -> "Tensor":
         """Return the decoder's logits of pairs ``(2, M)``; ``known`` if they are training edges."""
@@ -232,12 +241,22 @@ class LinkPrediction(Task):
         return {**metrics, "decoder": decoder.about(), "split": self.split.about()}
 
 
-def _entropy(joined: "Tensor", apart: "Tensor", weight: "Tensor | None" = None) -> "Tensor":
-    """Return the mean cross-entropy of logits of edges, by their weights if these are given, plus that of non-edges."""
+def _entropy(
+    joined: "Tensor",
+    apart: "Tensor",
+    weight: "Tensor | None" = None,
+    *,
+    of: tuple[int, int] | None = None,
+) -> "Tensor":
+    """Return the mean cross-entropy of logits of edges, by their weights if these are given, plus that of non-edges.
+
+    ``of`` is of how many edges and non-edges the mean is to be, where these are a part of them.
+    """
     from torch.nn.functional import softplus
 
+    edges, others = of or (joined.numel(), apart.numel())
     near = softplus(-joined)
-    return (near if weight is None else weight * near).mean() + softplus(apart).mean()
+    return (near if weight is None else weight * near).sum() / edges + softplus(apart).sum() / others
 
 
 def edge_weights(data: "Data", edges: "Tensor") -> "Tensor":

@@ -13,6 +13,9 @@ from torch import Tensor
 
 from gyroformer.ops.native import build
 
+#: the two passes of attention over the tokens; the sums over all tokens lie between them
+FIRST, SECOND = 1, 2
+
 _switched_off = False
 
 
@@ -47,8 +50,11 @@ def _pointer(tensor: Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()
 
 
-def call(name: str, tensors: Sequence[Tensor | None], sizes: list[int]) -> None:
-    """Call a kernel with pointers to contiguous tensors, and with sizes, the last two of which are heads and width."""
+def call(name: str, tensors: Sequence[Tensor | None], sizes: list[int], *, passes: int | None = None) -> None:
+    """Call a kernel with pointers to contiguous tensors, and with sizes, the last two of which are heads and width.
+
+    ``passes`` are those of attention.
+    """
     import ctypes
 
     library = build.library()
@@ -56,7 +62,8 @@ def call(name: str, tensors: Sequence[Tensor | None], sizes: list[int]) -> None:
     pointers = [ctypes.c_void_p(_pointer(tensor)) for tensor in tensors]
     *long, heads, width = sizes
     numbers = [ctypes.c_int64(size) for size in long]
-    small = [ctypes.c_int(size) for size in (heads, width, build.threads())]
+    which = [] if passes is None else [passes]
+    small = [ctypes.c_int(size) for size in (*which, heads, width, build.threads())]
     getattr(library, name)(*pointers, *numbers, *small)
 
 
@@ -66,7 +73,8 @@ def _attention(qkv: Tensor, k: Tensor, mask: Tensor | None, read: int) -> tuple[
     out = qkv.new_empty(batch, read, heads, width)
     sums = qkv.new_empty(batch, heads, width, width + 1)
     sizes = [batch, tokens, read, heads, width]
-    call("gyroformer_attention", [qkv.contiguous(), k.contiguous(), _bytes(mask), out, sums], sizes)
+    tensors = [qkv.contiguous(), k.contiguous(), _bytes(mask), out, sums]
+    call("gyroformer_attention", tensors, sizes, passes=FIRST | SECOND)
     return out, sums
 
 
@@ -81,9 +89,11 @@ def _attention_backward(
     qkv: Tensor, k: Tensor, mask: Tensor | None, sums: Tensor, grad: Tensor
 ) -> tuple[Tensor, Tensor]:
     batch, tokens, _, heads, width = qkv.shape
-    grad_qkv, grad_k = torch.empty_like(qkv, memory_format=torch.contiguous_format), torch.empty_like(k)
-    tensors = [qkv.contiguous(), k.contiguous(), _bytes(mask), sums, grad.contiguous(), grad_qkv, grad_k]
-    call("gyroformer_attention_backward", tensors, [batch, tokens, grad.shape[1], heads, width])
+    grad_qkv, grad_k = torch.empty_like(qkv, memory_format=torch.contiguous_format), torch.zeros_like(k)
+    between = qkv.new_empty(heads, width, width + 1), qkv.new_empty(grad.shape[1], heads)
+    inputs = [qkv.contiguous(), k.contiguous(), _bytes(mask), sums, grad.contiguous()]
+    sizes = [batch, tokens, grad.shape[1], heads, width]
+    call("gyroformer_attention_backward", [*inputs, grad_qkv, grad_k, *between], sizes, passes=FIRST | SECOND)
     return grad_qkv, grad_k
 
 
