@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from gyroformer import compiled
 from gyroformer.ops.attention import TokenLayout
 from gyroformer.ops.blockwise import tangent_attention, tangent_sum
 from gyroformer.ops.native import build, fused
@@ -140,43 +141,52 @@ print(qkv.grad.abs().sum().item())
     assert sums[0] == pytest.approx(sums[1], rel=1e-4)
 
 
+@pytest.fixture
+def _all_is_said():
+    """What was said once in this process is to be said again."""
+    compiled._say_once.cache_clear()
+
+
+@pytest.mark.usefixtures("_all_is_said")
 def test_without_a_compiler_the_torch_forms_serve(monkeypatch, caplog, tmp_path):
-    monkeypatch.setattr(build.shutil, "which", lambda name: None)
+    monkeypatch.setattr(compiled.shutil, "which", lambda name: None)
     monkeypatch.delenv("CXX", raising=False)
-    assert build.library.__wrapped__() is None
+    assert build.KERNELS.load() is None
     assert "no C++ compiler" in caplog.text
 
 
+@pytest.mark.usefixtures("_all_is_said")
 def test_a_failing_compiler_is_reported_in_one_line(monkeypatch, caplog, tmp_path):
     broken = tmp_path / "c++"
     broken.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "no such flag" >&2\nexit 1\n')
     broken.chmod(0o755)
     monkeypatch.setenv("CXX", str(broken))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert build.library.__wrapped__() is None
+    assert build.KERNELS.load() is None
     assert "could not be built (no such flag)" in caplog.text
     assert list((tmp_path / "gyroformer" / "kernels").iterdir()) == []
 
 
 @needs_compiler
+@pytest.mark.usefixtures("_all_is_said")
 def test_without_a_home_folder_the_torch_forms_serve(monkeypatch, caplog):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setattr(Path, "home", lambda: Path("relative"))
-    assert build.library.__wrapped__() is None
+    assert build.KERNELS.load() is None
     assert "no home folder is known" in caplog.text
 
 
 def test_it_can_be_switched_off(monkeypatch):
     monkeypatch.setenv("GYROFORMER_NATIVE", "0")
-    assert build.library.__wrapped__() is None
+    assert build.KERNELS.load() is None
 
 
 @needs_compiler
 def test_the_build_is_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert build.library.__wrapped__() is not None
+    assert build.KERNELS.load() is not None
     calls = []
     run = subprocess.run
-    monkeypatch.setattr(build.subprocess, "run", lambda args, **kw: calls.append(args) or run(args, **kw))
-    assert build.library.__wrapped__() is not None
+    monkeypatch.setattr(compiled.subprocess, "run", lambda args, **kw: calls.append(args) or run(args, **kw))
+    assert build.KERNELS.load() is not None
     assert [call[1] for call in calls] == ["--version"]
