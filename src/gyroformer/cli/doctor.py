@@ -46,7 +46,7 @@ def examine() -> dict[str, Any]:
     import torch
 
     from gyroformer import compiled
-    from gyroformer.geometry.rows import KERNELS
+    from gyroformer.geometry.kernels import KERNELS
     from gyroformer.ops.native import build
 
     device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"

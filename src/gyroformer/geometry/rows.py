@@ -11,26 +11,22 @@ import ctypes
 import functools
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, ParamSpec
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from gyroformer import compiled
+from gyroformer.geometry.kernels import FORMATS, KERNELS, Arguments, is_plain, outside_transforms
 from gyroformer.geometry.precision import Curvature
 
 P = ParamSpec("P")
 
-KERNELS = compiled.Kernels(Path(__file__).parent / "native")
 #: vectors that a kernel can take
 MOST_IN = 3
 POINTER = ctypes.c_void_p
-Arguments = Sequence[type["ctypes._SimpleCData[Any]"]]
 FORWARD: Arguments = [POINTER, ctypes.c_int, ctypes.c_double, *[POINTER] * (MOST_IN + 2)]
 BACKWARD: Arguments = [POINTER, ctypes.c_int, ctypes.c_double, *[POINTER] * (2 * MOST_IN + 3)]
-FORMATS = (torch.float32, torch.float64)
 
 
 class Layout(ctypes.Structure):
@@ -102,7 +98,7 @@ def by_rows(
 
 def _by_kernel(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     """Return the kernel's result, None where it cannot serve."""
-    if len(args) != declared.vectors or not _outside_transforms() or not _plain(args) or "k" not in kwargs:
+    if len(args) != declared.vectors or not outside_transforms() or not _pointed(args) or "k" not in kwargs:
         return None
     first = args[0]
     if kwargs.get("dim", -1) not in (-1, first.dim() - 1) or declared.kernels is None:
@@ -122,28 +118,12 @@ def _by_kernel(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, Any]
     return out.unsqueeze(-1) if kwargs.get("keepdim", False) else out
 
 
-def _outside_transforms() -> bool:
-    """Return whether nothing is at work that has to see the operations: transforms, dual numbers, tracing, modes."""
+def _pointed(tensors: Sequence[Any]) -> bool:
+    """Return whether these are tensors that the kernels can take, of one format, with coordinates."""
     return (
-        not compiled.switched_off()
-        and torch._C._functorch.maybe_current_level() is None
-        and forward_ad._current_level < 0
-        and torch._C._len_torch_dispatch_stack() == 0
-        and torch._C._get_tracing_state() is None
-    )
-
-
-def _plain(tensors: Sequence[Any]) -> bool:
-    """Return whether these are ordinary tensors of one format that the kernels know, with coordinates."""
-    dtype = getattr(tensors[0], "dtype", None)
-    return dtype in FORMATS and all(
-        type(t) in (Tensor, torch.nn.Parameter)
-        and t.dtype == dtype
-        and t.is_cpu
-        and t.layout == torch.strided
-        and t.dim() > 0
-        and not t.is_neg()
-        for t in tensors
+        all(is_plain(t) and t.dim() > 0 for t in tensors)
+        and tensors[0].dtype in FORMATS
+        and all(t.dtype == tensors[0].dtype for t in tensors)
     )
 
 
@@ -151,11 +131,11 @@ def _curvature(k: Curvature, dtype: torch.dtype) -> Tensor | None:
     """Return the curvature as a tensor; None if it is none that the kernels take beside points of ``dtype``."""
     if isinstance(k, (int, float)):
         return _constant(float(k))
-    if not isinstance(k, Tensor) or type(k) not in (Tensor, torch.nn.Parameter) or not k.is_cpu or k.is_neg():
+    if not is_plain(k):
         return None
     # a curvature with dimensions takes part in the promotion of formats
     fits = k.dtype == dtype if k.dim() else k.is_floating_point()
-    return k if fits and k.layout == torch.strided else None
+    return k if fits else None
 
 
 @functools.lru_cache(maxsize=256)

@@ -42,16 +42,17 @@ constexpr double LONG_ANGLE = 1048576.0;
 
 [[gnu::always_inline]] inline Lanes abs(Lanes x) { return select(x < 0, -x, x); }
 
-// Σ c[n] x^n, and with SLOPE its derivative.
+// Σ c[n] x^n, and with SLOPE its derivative. Even and odd powers are two chains, which the processor runs side by side.
 template <bool SLOPE, size_t N>
 [[gnu::always_inline]] inline Lanes series(const std::array<double, N> &c, Lanes x, Lanes &slope) {
-  Lanes sum = lanes(c[N - 1]);
-  if constexpr (SLOPE) slope = Lanes{};
-  for (size_t n = N - 1; n-- > 0;) {
-    if constexpr (SLOPE) slope = slope * x + sum;
-    sum = sum * x + c[n];
+  const Lanes y = x * x;
+  Lanes sum[2] = {Lanes{}, Lanes{}}, by[2] = {Lanes{}, Lanes{}};
+  for (size_t n = N; n-- > 0;) {
+    if constexpr (SLOPE) by[n % 2] = by[n % 2] * y + sum[n % 2];
+    sum[n % 2] = sum[n % 2] * y + c[n];
   }
-  return sum;
+  if constexpr (SLOPE) slope = sum[1] + 2 * x * (by[0] + x * by[1]);
+  return sum[0] + x * sum[1];
 }
 
 template <size_t N>
@@ -102,7 +103,7 @@ constexpr std::array<double, N> arcsine_terms() {
 constexpr auto EXPONENTIAL = exponential_terms<14>();
 constexpr auto SINE = circular_terms<11>(1), COSINE = circular_terms<11>(0);
 constexpr auto ARCTANGENT = arctangent_terms<23>();
-constexpr auto ARCSINE = arcsine_terms<21>();
+constexpr auto ARCSINE = arcsine_terms<19>();
 // 2 artanh(s)/s in s²
 constexpr std::array<double, 12> LOGARITHM = [] {
   std::array<double, 12> c{};
@@ -214,23 +215,29 @@ template <bool SLOPE>
   return t;
 }
 
-// sin(√z)/√z and cos(√z) for z >= 0.
+// sin(√z)/√z and cos(√z), hyperbolic for z < 0.
 struct Turn { Sloped sine, cosine; };
 
 template <bool SLOPE>
 [[gnu::noinline]] Turn turn(Lanes z) {
   z = bounded(z);
-  const Mask near = z < CIRCULAR_DISC, above = ~near;
+  const Mask near = abs(z) < CIRCULAR_DISC, below = z <= -CIRCULAR_DISC, above = ~(near | below);
   Turn t{};
   if (any(near)) circular_disc<SLOPE>(select(near, z, Lanes{}), t.sine, t.cosine.value);
+  const auto far = [&](Mask there, Lanes sine, Lanes cosine, Lanes square) __attribute__((always_inline)) {
+    t.sine.value = select(there, sine, t.sine.value);
+    t.cosine.value = select(there, cosine, t.cosine.value);
+    if constexpr (SLOPE) t.sine.slope = select(there, .5 * (cosine - sine) / square, t.sine.slope);
+  };
+  if (any(below)) {
+    const Lanes square = select(below, z, lanes(-1)), r = sqrt(-square), fall = exponential(-r), grow = 1 / fall;
+    far(below, .5 * (grow - fall) / r, .5 * (grow + fall), square);
+  }
   if (any(above)) {
     const Lanes square = select(above, z, lanes(1)), r = sqrt(square);
     Lanes sine, cosine;
     sine_cosine(r, sine, cosine);
-    sine = sine / r;
-    t.sine.value = select(above, sine, t.sine.value);
-    t.cosine.value = select(above, cosine, t.cosine.value);
-    if constexpr (SLOPE) t.sine.slope = select(above, .5 * (cosine - sine) / square, t.sine.slope);
+    far(above, sine / r, cosine, square);
   }
   if constexpr (SLOPE) t.cosine.slope = -.5 * t.sine.value;
   return t;

@@ -17,6 +17,7 @@
 #include <vector>
 #include <omp.h>
 
+#include "arrays.hpp"
 #include "dual.hpp"
 
 namespace {
@@ -33,6 +34,11 @@ struct Layout {
 struct Places {
   int64_t at[MOST_IN + 1][LANES];
   Places(const Layout &layout, int64_t first, int count) {
+    if (layout.inner == 1) {
+      for (int v = 0; v <= MOST_IN; ++v)
+        for (int l = 0; l < LANES; ++l) at[v][l] = (first + l) * layout.outer_stride[v];
+      return;
+    }
     int64_t a = first / layout.inner, b = first % layout.inner;
     for (int l = 0; l < count; ++l) {
       for (int v = 0; v <= MOST_IN; ++v) at[v][l] = a * layout.outer_stride[v] + b * layout.inner_stride[v];
@@ -52,51 +58,78 @@ struct Scratch {  // [coordinate][LANES], aligned
   }
 };
 
+#if defined(__clang__)
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, Mask{__VA_ARGS__})
+#endif
+
+// Eight vectors of eight become their transpose.
+[[gnu::always_inline]] inline void transpose(Lanes *m) {
+  Lanes t[LANES];
+  for (int i = 0; i < LANES; i += 2) {
+    t[i] = SHUFFLE(m[i], m[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    t[i + 1] = SHUFFLE(m[i], m[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  Lanes u[LANES];
+  for (int i = 0; i < LANES; i += 4)
+    for (int j = 0; j < 2; ++j) {
+      u[i + j] = SHUFFLE(t[i + j], t[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      u[i + j + 2] = SHUFFLE(t[i + j], t[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (int i = 0; i < 4; ++i) {
+    m[i] = SHUFFLE(u[i], u[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    m[i + 4] = SHUFFLE(u[i], u[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+
+template <class T> struct Eight { typedef T type __attribute__((vector_size(LANES * sizeof(T)))); };
+
 // rows `at` of `from` into columns; missing rows are zero
 template <class T>
 void load_as(Lanes *to, const T *from, const int64_t *at, int width, int count) {
   double *out = reinterpret_cast<double *>(to);
+  int j = 0;
   if (count < LANES) std::memset(out, 0, sizeof(double) * width * LANES);
-  for (int l = 0; l < count; ++l) {
-    const T *line = from + at[l] * width;
-    for (int j = 0; j < width; ++j) out[j * LANES + l] = static_cast<double>(line[j]);
-  }
+  else
+    for (; j + LANES <= width; j += LANES) {
+      for (int l = 0; l < LANES; ++l) {
+        typename Eight<T>::type line;
+        std::memcpy(&line, from + at[l] * width + j, sizeof line);
+        to[j + l] = __builtin_convertvector(line, Lanes);
+      }
+      transpose(to + j);
+    }
+  for (int l = 0; l < count; ++l)
+    for (int i = j; i < width; ++i) out[i * LANES + l] = static_cast<double>(from[at[l] * width + i]);
 }
 
 template <class T>
 void store_as(T *to, const Lanes *from, int width, int count) {
   const double *in = reinterpret_cast<const double *>(from);
+  int j = 0;
+  if (count == LANES)
+    for (; j + LANES <= width; j += LANES) {
+      Lanes block[LANES];
+      for (int l = 0; l < LANES; ++l) block[l] = from[j + l];
+      transpose(block);
+      for (int l = 0; l < LANES; ++l) {
+        const auto line = __builtin_convertvector(block[l], typename Eight<T>::type);
+        std::memcpy(to + l * width + j, &line, sizeof line);
+      }
+    }
   for (int l = 0; l < count; ++l)
-    for (int j = 0; j < width; ++j) to[l * width + j] = static_cast<T>(in[j * LANES + l]);
+    for (int i = j; i < width; ++i) to[l * width + i] = static_cast<T>(in[i * LANES + l]);
 }
 
-// An array of float or double: the kernels compute in double and are compiled once.
-template <class Void>
-struct Array {
-  Void *data;
-  bool wide;
-  explicit operator bool() const { return data; }
-};
-using Input = Array<const void>;
-using Output = Array<void>;
-
-void load(Lanes *to, Input from, const int64_t *at, int width, int count) {
+inline void load(Lanes *to, Input from, const int64_t *at, int width, int count) {
   if (from.wide) load_as(to, static_cast<const double *>(from.data), at, width, count);
   else load_as(to, static_cast<const float *>(from.data), at, width, count);
 }
 
-void store(Output to, int64_t row, const Lanes *from, int width, int count) {
+inline void store(Output to, int64_t row, const Lanes *from, int width, int count) {
   if (to.wide) store_as(static_cast<double *>(to.data) + row * width, from, width, count);
   else store_as(static_cast<float *>(to.data) + row * width, from, width, count);
-}
-
-double get(Input from, int64_t at) {
-  return from.wide ? static_cast<const double *>(from.data)[at] : static_cast<const float *>(from.data)[at];
-}
-
-void put(Output to, int64_t at, double value) {
-  if (to.wide) static_cast<double *>(to.data)[at] = value;
-  else static_cast<float *>(to.data)[at] = static_cast<float>(value);
 }
 
 [[gnu::always_inline]] inline Lanes load_curvature(const double *k, const int64_t *at, int count) {
