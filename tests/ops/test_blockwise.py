@@ -1,11 +1,13 @@
 """The C++ kernels against the torch forms in float64, value and gradient; and what happens without them."""
 
+import contextlib
 import math
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import mpmath
 import pytest
 import torch
 
@@ -190,3 +192,37 @@ def test_the_build_is_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(compiled.subprocess, "run", lambda args, **kw: calls.append(args) or run(args, **kw))
     assert build.KERNELS.load() is not None
     assert [call[1] for call in calls] == ["--version"]
+
+
+def exact_sum(p, x):
+    """The tangent vector of exp(p) ⊕ exp(x) at k = -1, with 60 digits."""
+    with mpmath.workdps(60):
+        p, x = (mpmath.matrix([mpmath.mpf(v) for v in u.tolist()]) for u in (p, x))
+        a, b = (u * (mpmath.tanh(mpmath.norm(u)) / mpmath.norm(u)) for u in (p, x))
+        ab, aa, bb = (sum(i * j for i, j in zip(u, v, strict=True)) for u, v in ((a, b), (a, a), (b, b)))
+        w = ((1 + 2 * ab + bb) * a + (1 - aa) * b) / (1 + 2 * ab + aa * bb)
+        w = w * (mpmath.atanh(mpmath.norm(w)) / mpmath.norm(w))
+        return torch.tensor([float(v) for v in w], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("form", ["kernel", "torch"])
+@pytest.mark.parametrize("radius, most", [(1.0, 3e-4), (3.0, 1e-3), (5.0, 3e-4), (7.0, 1e-4)])
+def test_far_points_that_nearly_oppose_keep_their_digits(radius, most, form):
+    generator = torch.Generator().manual_seed(0)
+    d = torch.nn.functional.normalize(torch.randn(24, 4, generator=generator), dim=-1)
+    p, x = radius * d, -radius * (d + 1e-3 * torch.randn(24, 4, generator=generator))
+    exact = torch.stack([exact_sum(*pair) for pair in zip(p, x, strict=True)])
+    inputs = (
+        p[:, None].requires_grad_(),
+        x[:, None].requires_grad_(),
+        torch.tensor([-1.0], requires_grad=True),
+    )
+    with contextlib.nullcontext() if form == "kernel" else fused.torch_forms():
+        found = tangent_sum(*inputs)
+        grads = torch.autograd.grad(found.sum(), inputs)
+    error = (found[:, 0].detach().double() - exact).norm(dim=-1) / exact.norm(dim=-1)
+    # what inputs that are rounded in float32 allow: the points' distance is a thousandth of theirs from the origin
+    assert float(error.max()) < most
+    wide = [t.detach().double().requires_grad_() for t in inputs]
+    for one, other in zip(grads, torch.autograd.grad(tangent_sum(*wide).sum(), wide), strict=True):
+        assert float((one.double() - other).norm() / other.norm()) < 2e-3

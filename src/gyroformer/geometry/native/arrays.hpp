@@ -2,8 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+
+#include "lanes.hpp"
 
 namespace {
+
+template <class T> struct Eight { typedef T type __attribute__((vector_size(LANES * sizeof(T)))); };
+
+template <class T> [[gnu::always_inline]] inline Lanes read(const T *from) {
+  typename Eight<T>::type numbers;
+  std::memcpy(&numbers, from, sizeof numbers);
+  return __builtin_convertvector(numbers, Lanes);
+}
+
+template <class T> [[gnu::always_inline]] inline void write(T *to, Lanes numbers) {
+  const auto narrow = __builtin_convertvector(numbers, typename Eight<T>::type);
+  std::memcpy(to, &narrow, sizeof narrow);
+}
 
 template <class Void>
 struct Array {

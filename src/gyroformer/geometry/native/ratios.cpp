@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include "arrays.hpp"
 #include "lanes.hpp"
 
 namespace {
@@ -13,14 +14,20 @@ template <class T, class Function>
 void each(const T *z, T *value, T *slope, T *other, int64_t count, int threads, const Function &f) {
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
   for (int64_t i = 0; i < count; i += LANES) {
-    const int some = static_cast<int>(count - i < LANES ? count - i : LANES);
+    if (count - i >= LANES) {
+      const Answer y = f(read(z + i));
+      write(value + i, y.value);
+      write(slope + i, y.slope);
+      if (other) write(other + i, y.other);
+      continue;
+    }
     Lanes x{};
-    for (int l = 0; l < some; ++l) x[l] = static_cast<double>(z[i + l]);
+    for (int64_t l = i; l < count; ++l) x[l - i] = static_cast<double>(z[l]);
     const Answer y = f(x);
-    for (int l = 0; l < some; ++l) {
-      value[i + l] = static_cast<T>(y.value[l]);
-      slope[i + l] = static_cast<T>(y.slope[l]);
-      if (other) other[i + l] = static_cast<T>(y.other[l]);
+    for (int64_t l = i; l < count; ++l) {
+      value[l] = static_cast<T>(y.value[l - i]);
+      slope[l] = static_cast<T>(y.slope[l - i]);
+      if (other) other[l] = static_cast<T>(y.other[l - i]);
     }
   }
 }

@@ -83,8 +83,6 @@ struct Scratch {  // [coordinate][LANES], aligned
   }
 }
 
-template <class T> struct Eight { typedef T type __attribute__((vector_size(LANES * sizeof(T)))); };
-
 // rows `at` of `from` into columns; missing rows are zero
 template <class T>
 void load_as(Lanes *to, const T *from, const int64_t *at, int width, int count) {
@@ -93,11 +91,7 @@ void load_as(Lanes *to, const T *from, const int64_t *at, int width, int count) 
   if (count < LANES) std::memset(out, 0, sizeof(double) * width * LANES);
   else
     for (; j + LANES <= width; j += LANES) {
-      for (int l = 0; l < LANES; ++l) {
-        typename Eight<T>::type line;
-        std::memcpy(&line, from + at[l] * width + j, sizeof line);
-        to[j + l] = __builtin_convertvector(line, Lanes);
-      }
+      for (int l = 0; l < LANES; ++l) to[j + l] = read(from + at[l] * width + j);
       transpose(to + j);
     }
   for (int l = 0; l < count; ++l)
@@ -113,10 +107,7 @@ void store_as(T *to, const Lanes *from, int width, int count) {
       Lanes block[LANES];
       for (int l = 0; l < LANES; ++l) block[l] = from[j + l];
       transpose(block);
-      for (int l = 0; l < LANES; ++l) {
-        const auto line = __builtin_convertvector(block[l], typename Eight<T>::type);
-        std::memcpy(to + l * width + j, &line, sizeof line);
-      }
+      for (int l = 0; l < LANES; ++l) write(to + l * width + j, block[l]);
     }
   for (int l = 0; l < count; ++l)
     for (int i = j; i < width; ++i) to[l * width + i] = static_cast<T>(in[i * LANES + l]);
