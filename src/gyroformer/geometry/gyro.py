@@ -83,7 +83,7 @@ def rotate(a: Tensor, b: Tensor, u: Tensor, gyro: tuple[Tensor, Tensor], k: Tens
     return u - (2 * k / denominator) * (p * once - k * plane(once))
 
 
-@by_rows(3)
+@by_rows(3, narrow=True)
 @widened
 def gyration(a: Tensor, b: Tensor, u: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return :math:`\mathrm{gyr}[a, b]u = \ominus(a \oplus b) \oplus (a \oplus (b \oplus u))`, a rotation.

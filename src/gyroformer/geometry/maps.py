@@ -125,7 +125,7 @@ def dist0(x: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> T
     return drop(2 * half, keepdim, dim)
 
 
-@by_rows(3)
+@by_rows(3, narrow=True)
 @widened
 def parallel_transport(x: Tensor, y: Tensor, v: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return v moved from x to y along the geodesic: :math:`\mathrm{gyr}[y, -x]v\,\lambda_x/\lambda_y`."""

@@ -51,10 +51,20 @@ class Declared:
         vectors: how many vectors it takes, first.
         scalar: whether it returns a number for each row.
         option: keyword that the kernel takes as a number.
+        narrow: whether it takes float32 only.
     """
 
-    def __init__(self, form: Callable[..., Tensor], vectors: int, scalar: bool, option: str | None) -> None:
+    def __init__(
+        self,
+        form: Callable[..., Tensor],
+        vectors: int,
+        *,
+        scalar: bool = False,
+        option: str | None = None,
+        narrow: bool = False,
+    ) -> None:
         self.form, self.vectors, self.scalar, self.option = form, vectors, scalar, option
+        self.formats = FORMATS[:1] if narrow else FORMATS
         self.name = f"gyroformer_{form.__name__.removeprefix('_')}"
 
     @functools.cached_property
@@ -70,7 +80,7 @@ class Declared:
 
 
 def by_rows(
-    vectors: int, *, scalar: bool = False, option: str | None = None
+    vectors: int, *, scalar: bool = False, option: str | None = None, narrow: bool = False
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
     """Return a decorator that calls the C++ kernel of a torch form's name wherever that can serve.
 
@@ -78,10 +88,11 @@ def by_rows(
         vectors: how many vectors the form takes, first; a curvature ``k`` and ``dim`` are keywords.
         scalar: whether it returns a number for each row (and takes ``keepdim``).
         option: keyword that the kernel takes as a number.
+        narrow: whether it takes float32 only: its inner products, in double, lose what coordinates in double have.
     """
 
     def decorate(form: Callable[P, Tensor]) -> Callable[P, Tensor]:
-        declared = Declared(form, vectors, scalar, option)
+        declared = Declared(form, vectors, scalar=scalar, option=option, narrow=narrow)
 
         @functools.wraps(form)
         def run(*args: P.args, **kwargs: P.kwargs) -> Tensor:
@@ -98,7 +109,12 @@ def by_rows(
 
 def _by_kernel(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     """Return the kernel's result, None where it cannot serve."""
-    if len(args) != declared.vectors or not outside_transforms() or not _pointed(args) or "k" not in kwargs:
+    if (
+        len(args) != declared.vectors
+        or not outside_transforms()
+        or not _pointed(args, declared)
+        or "k" not in kwargs
+    ):
         return None
     first = args[0]
     if kwargs.get("dim", -1) not in (-1, first.dim() - 1) or declared.kernels is None:
@@ -118,11 +134,11 @@ def _by_kernel(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, Any]
     return out.unsqueeze(-1) if kwargs.get("keepdim", False) else out
 
 
-def _pointed(tensors: Sequence[Any]) -> bool:
-    """Return whether these are tensors that the kernels can take, of one format, with coordinates."""
+def _pointed(tensors: Sequence[Any], declared: Declared) -> bool:
+    """Return whether these are tensors that the kernel can take, of one format, with coordinates."""
     return (
         all(is_plain(t) and t.dim() > 0 for t in tensors)
-        and tensors[0].dtype in FORMATS
+        and tensors[0].dtype in declared.formats
         and all(t.dtype == tensors[0].dtype for t in tensors)
     )
 
