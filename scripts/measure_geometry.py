@@ -61,7 +61,9 @@ def passes(function, found, k, options):
             function(*inputs, k=curvature, **options)
 
     def both():
-        torch.autograd.grad(function(*inputs, k=curvature, **options), [*inputs, curvature], cotangent)
+        value = function(*inputs, k=curvature, **options)
+        # some functions of geoopt's do not read a curvature that does not matter
+        torch.autograd.grad(value, [*inputs, curvature], cotangent, allow_unused=True)
 
     return {"forward": forward, "forward+backward": both}
 
