@@ -19,6 +19,7 @@ LAYERS = [
         "cache",
         "options",
         "compiled",
+        "processes",
         "geometry",
         "graphs",
         "ops",
