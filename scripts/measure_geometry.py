@@ -1,9 +1,11 @@
-"""What the wide format costs: seconds of a forward and backward pass, ours against geoopt's, interleaved.
+"""What exactness costs: processor time of every function that geoopt has too, ours against geoopt's.
 
-python scripts/measure_geometry.py [--points 50000] [--dim 8] [--repeats 15] [--csv FILE]
+python scripts/measure_geometry.py [--sizes 50000x8,5000x64,183x16] [--repeats 15] [--functions NAMES] [--csv FILE]
 
-Float32 points, one thread, k = -1 and k = 1; medians. The two sides take turns, so that a machine that slows
-down slows both. Other processes still make the ratios rough.
+Float32 points, one thread, eager, warm; k = -1 and 0.7; a forward pass, and a forward with a backward pass to all
+arguments and the curvature. The two sides take turns, so that a machine that slows down slows both; medians of the
+process's own time. Beside each ratio stands the largest relative error of value and gradients in float32, from the
+origin to the edge, as results/exactness_*.csv have it.
 """
 
 import argparse
@@ -17,73 +19,121 @@ from pathlib import Path
 import torch
 
 from gyroformer import geometry
-from gyroformer.testing.samples import OPERATIONS
+from gyroformer.testing.exactness import read_csv
+from gyroformer.testing.samples import OPERATIONS, sample_arguments
 
-NAMES = [
-    "expmap0",
-    "logmap0",
-    "expmap",
-    "logmap",
-    "mobius_add",
-    "dist",
-    "parallel_transport",
-    "weighted_midpoint",
+RESULTS = Path(__file__).parents[1] / "results"
+CURVATURES = (-1.0, 0.7)
+#: each measured time is of at least so many seconds' worth of calls: the clock of a process is coarse
+LEAST = 0.004
+#: the curvature's role in geoopt's functions of one number is another
+LEFT_OUT = {"tan_k", "artan_k", "sin_k", "arsin_k"}
+COLUMNS = [
+    *("function", "pass", "k", "points", "dim", "ours_us", "geoopt_us", "ratio"),
+    *("ours_worst_error", "geoopt_worst_error"),
 ]
-COLUMNS = ["operation", "k", "points", "dim", "ours_ms", "geoopt_ms", "ratio"]
 
 
-def seconds(function, arguments, k, options):
-    inputs = [a.detach().requires_grad_() for a in arguments]
-    curvature = torch.tensor(k, requires_grad=True)
-    start = time.perf_counter()
-    torch.autograd.grad(function(*inputs, k=curvature, **options).sum(), [*inputs, curvature])
-    return time.perf_counter() - start
+def functions(oracle):
+    """Return the functions that both have; geoopt has no distances of all pairs."""
+    return sorted(name for name in OPERATIONS if name not in LEFT_OUT and hasattr(oracle, name))
 
 
-def compare(name, k, points, dim, repeats, oracle):
+def arguments(name, k, points, dim):
     generator = torch.Generator().manual_seed(0)
-    arguments = [0.3 * torch.randn(points, dim, generator=generator) / dim**0.5 for _ in OPERATIONS[name]]
+    found = sample_arguments(name, k=k, generator=generator, dtype=torch.float32, count=points, size=dim)
     # a midpoint of 10 points each, as an attention head with ten neighbours takes it
     options = {"reducedim": [1]} if name == "weighted_midpoint" else {}
     if options:
-        arguments = [arguments[0].view(points // 10, 10, dim)]
-    sides = {"ours": getattr(geometry, name), "geoopt": getattr(oracle, name)}
-    times = {side: [] for side in sides}
-    for turn in range(repeats + 2):
-        for side, function in sides.items():
-            elapsed = seconds(function, arguments, k, options)
-            if turn >= 2:  # the first calls compile and allocate
-                times[side].append(elapsed)
-    ours, theirs = (statistics.median(times[side]) * 1e3 for side in ("ours", "geoopt"))
-    row = (name, k, points, dim, round(ours, 1), round(theirs, 1), round(ours / theirs, 2))
-    return dict(zip(COLUMNS, row, strict=True))
+        found = [found[0][: points // 10 * 10].view(-1, 10, dim)]
+    return found, options
+
+
+def passes(function, found, k, options):
+    """Return the two things to measure, as functions without arguments."""
+    inputs = [a.detach().clone().requires_grad_() for a in found]
+    curvature = torch.tensor(k, requires_grad=True)
+    value = function(*inputs, k=curvature, **options)
+    cotangent = torch.randn(value.shape, generator=torch.Generator().manual_seed(1))
+
+    def forward():
+        with torch.no_grad():
+            function(*inputs, k=curvature, **options)
+
+    def both():
+        value = function(*inputs, k=curvature, **options)
+        # some functions of geoopt's do not read a curvature that does not matter
+        torch.autograd.grad(value, [*inputs, curvature], cotangent, allow_unused=True)
+
+    return {"forward": forward, "forward+backward": both}
+
+
+def seconds(run, calls):
+    start = time.process_time()
+    for _ in range(calls):
+        run()
+    return (time.process_time() - start) / calls
+
+
+def compare(ours, theirs, repeats):
+    """Return the medians of both in seconds, measured in turns."""
+    sides = (ours, theirs)
+    for side in sides:
+        seconds(side, 3)  # the first calls compile and allocate
+    calls = [max(1, round(LEAST / max(seconds(side, 2), 1e-6))) for side in sides]
+    turns = [[seconds(side, n) for side, n in zip(sides, calls, strict=True)] for _ in range(repeats)]
+    return [statistics.median(times) for times in zip(*turns, strict=True)]
+
+
+def worst_errors(side):
+    """Return the largest error of each operation that was measured, of value and both gradients."""
+    found = {}
+    for cell in read_csv(RESULTS / f"exactness_{side}.csv"):
+        if cell.dtype == "float32":
+            errors = [e for e in (cell.value, cell.grad_x, cell.grad_k) if e == e]
+            found[cell.operation] = max([found.get(cell.operation, 0.0), *errors])
+    return found
+
+
+def rows(options, oracle):
+    errors = [worst_errors(side) for side in ("gyroformer", "geoopt")]
+    for size in options.sizes.split(","):
+        points, dim = map(int, size.split("x"))
+        for name in options.functions.split(",") if options.functions else functions(oracle):
+            print(f"measuring {name} {size}", file=sys.stderr)
+            for k in CURVATURES:
+                found, more = arguments(name, k, points, dim)
+                sides = [passes(getattr(module, name), found, k, more) for module in (geometry, oracle)]
+                for kind in sides[0]:
+                    ours, theirs = compare(*(side[kind] for side in sides), options.repeats)
+                    times = [f"{ours * 1e6:.0f}", f"{theirs * 1e6:.0f}", f"{ours / theirs:.2f}"]
+                    worst = [f"{side[name]:.0e}" if name in side else "" for side in errors]
+                    yield dict(zip(COLUMNS, [name, kind, k, points, dim, *times, *worst], strict=True))
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--points", type=int, default=50_000)
-    parser.add_argument("--dim", type=int, default=8)
+    parser.add_argument("--sizes", default="50000x8,5000x64,183x16")
     parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--functions", default="", help="some of them, separated by commas; default: all")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import geoopt.manifolds.stereographic.math as oracle
     torch.set_num_threads(1)
-    rows = []
-    print("".join(f"{column:>18}" for column in COLUMNS))
-    for k in (-1.0, 1.0):
-        for name in NAMES:
-            print(f"measuring {name}", file=sys.stderr)
-            rows.append(compare(name, k, options.points, options.dim, options.repeats, oracle))
-            print("".join(f"{value!s:>18}" for value in rows[-1].values()), flush=True)
+    found = []
+    print(" ".join(COLUMNS))
+    for row in rows(options, oracle):
+        found.append(row)
+        print(" ".join(map(str, row.values())), flush=True)
     if options.csv:
         with options.csv.open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(rows)
+            writer.writerows(found)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ LAYERS = [
         "arrays",
         "cache",
         "options",
+        "compiled",
         "processes",
         "geometry",
         "graphs",

@@ -51,15 +51,28 @@ def exactness() -> str:
 
 
 def cost() -> str:
-    """Return the page's table: what the wide dtype costs."""
+    """Return the page's table: time as a share of geoopt's, and the largest errors of both."""
     with (ROOT / "results" / "geometry_seconds.csv").open(newline="", encoding="utf-8") as file:
         found = list(csv.DictReader(file))
+    sizes = list(dict.fromkeys((row["points"], row["dim"]) for row in found))
     rows = []
-    for name in dict.fromkeys(row["operation"] for row in found):
-        ratios = [f"{float(row['ratio']):.1f}" for row in found if row["operation"] == name]
-        rows.append([f"`{name}`", *ratios])
-    head = ["seconds, gyroformer / geoopt", *(f"k = {k}" for k in dict.fromkeys(row["k"] for row in found))]
-    return markdown(head, rows)
+    for name in dict.fromkeys(row["function"] for row in found):
+        mine = [row for row in found if row["function"] == name]
+        cells = [
+            " / ".join(
+                f"{float(row['ratio']):.2f}"
+                for row in mine
+                if (row["points"], row["dim"], row["pass"]) == kind
+            )
+            for kind in ((*size, what) for size in sizes for what in ("forward", "forward+backward"))
+        ]
+        errors = [mine[0][f"{side}_worst_error"] or "–" for side in ("ours", "geoopt")]
+        rows.append([f"`{name}`", *cells, *errors])
+    curvatures = " / ".join(dict.fromkeys(row["k"] for row in found))
+    passes = [f"{n} × {d}, {what}" for n, d in sizes for what in ("forward", "with backward")]
+    return markdown(
+        [f"time, gyroformer : geoopt, k = {curvatures}", *passes, "worst error", "geoopt's"], rows
+    )
 
 
 def speed() -> str:

@@ -13,9 +13,9 @@ from stand_in_device import StandIn
 from torch_geometric.data import Batch
 
 import gyroformer
+from gyroformer import compiled
 from gyroformer.jobs.run import embedding_arrays
 from gyroformer.models import get_model
-from gyroformer.ops.native import fused
 from gyroformer.tasks import TASKS
 
 
@@ -123,7 +123,7 @@ def test_double_precision_is_the_same_to_its_own_rounding():
     close(found, expected, 1e-12)
 
 
-def test_the_kernels_and_the_device_agree():
-    fused._switched_off = False  # the fixture puts it back
+def test_the_kernels_and_the_device_agree(monkeypatch):
+    monkeypatch.setattr(compiled, "_switched_off", False)
     expected, found = on_both(lambda device: step(*planned(job_of("embed", "fpst", device=device))))
     close(found, expected)

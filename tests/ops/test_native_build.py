@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from gyroformer import compiled as compiling
 from gyroformer.cache import check_own, make_private
 from gyroformer.errors import DataError
 from gyroformer.ops.native import build, fused
@@ -22,8 +23,8 @@ def compiled(tmp_path_factory):
     """Compile once, and give the bytes to the tests that damage them."""
     folder = tmp_path_factory.mktemp("compiled")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "cache_folder", lambda: folder / "kernels")
-        return build._built(COMPILER)
+        patch.setattr(compiling, "cache_folder", lambda: folder / "kernels")
+        return build.KERNELS.built(COMPILER)
 
 
 @pytest.fixture
@@ -33,18 +34,18 @@ def cached(compiled, tmp_path, monkeypatch):
     make_private(folder)
     (folder / compiled.name).write_bytes(compiled.read_bytes())
     (folder / compiled.name).chmod(0o700)
-    monkeypatch.setattr(build, "cache_folder", lambda: folder)
+    monkeypatch.setattr(compiling, "cache_folder", lambda: folder)
 
     def no_compiler(compiler, where, stem):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(build, "_compiled", no_compiler)
+    monkeypatch.setattr(build.KERNELS, "compile", no_compiler)
     return folder / compiled.name
 
 
 @needs_compiler
 def test_a_library_is_kept_and_private(cached):
-    assert build._built(COMPILER) == cached
+    assert build.KERNELS.built(COMPILER) == cached
     assert stat.S_IMODE(cached.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE(cached.stat().st_mode) & 0o022 == 0
 
@@ -64,7 +65,7 @@ def test_a_damaged_library_is_compiled_again(cached, damage, share):
     content = cached.read_bytes()
     cached.write_bytes(damage(content, int(share * len(content))))
     with pytest.raises(AssertionError, match="compiled again"):
-        build._built(COMPILER)
+        build.KERNELS.built(COMPILER)
     assert not cached.exists()
 
 

@@ -365,3 +365,17 @@ def test_compiled_needs_a_compiler(monkeypatch):
     monkeypatch.setattr(build, "find_compiler", lambda: None)
     with pytest.raises(UsageError, match="form='compiled' needs a C\\+\\+ compiler"):
         log_partition(*draw([-1.0], 0.5), graph(150, 300), form="compiled")
+
+
+def test_points_as_close_as_float32_can_say_are_told_apart():
+    """The products of matrices are formed in float64, where they do not cancel."""
+    u = torch.tensor([[1.0, 0.7, -0.3]]).repeat(5, 1)
+    u[:, 0] += torch.arange(5) * torch.finfo(torch.float32).eps
+    for k in (-4.0, 0.0, 1.0):
+        sine, cosine = sine_cosine(u[:, None], torch.tensor([[k]]))
+        wide = squared_dist_rows(
+            sine.double(), cosine.double(), torch.tensor([[k]]).double(), torch.arange(5)
+        )
+        found = squared_dist_rows(sine, cosine, torch.tensor([[k]]), torch.arange(5))
+        torch.testing.assert_close(found.double(), wide, rtol=0.1, atol=1e-18)
+        assert (found[0, 1:] > 0).all()

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from gyroformer.geometry.parts import conformal, dot, length
 from gyroformer.geometry.precision import Curvature, common_dtype, widened
+from gyroformer.geometry.rows import by_rows
 
 #: default margin m of :func:`project`, as a fraction of the ball's radius. A stored point is known to eps across the
 #: radius, at the margin a way of eps/m; transport turns directions by as much, and a walk back through the middle of
@@ -31,14 +32,15 @@ def project(x: Tensor, *, k: Curvature, dim: int = -1, eps: float = -1.0) -> Ten
     """
     if eps < 0:
         eps = PROJECT_MARGIN[common_dtype([x])]
-    return _project(x, k=k, dim=dim, eps=eps)
+    return _project(x, k=k, dim=dim, keep=1 - eps)
 
 
+@by_rows(1, option="keep")
 @widened
-def _project(x: Tensor, *, k: Curvature, dim: int, eps: float) -> Tensor:
+def _project(x: Tensor, *, k: Curvature, dim: int, keep: float) -> Tensor:
     radius = length(x, dim)
     ball = k < 0
-    limit = (1 - eps) * torch.where(ball, -k, 1.0).rsqrt()
+    limit = keep * torch.where(ball, -k, 1.0).rsqrt()
     outside = ball & (radius > limit)
     return torch.where(outside, x * (limit / torch.where(outside, radius, 1.0)), x)
 

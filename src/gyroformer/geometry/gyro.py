@@ -15,15 +15,18 @@ from torch import Tensor
 
 from gyroformer.geometry.parts import conformal, dot, drop, gyro_sum
 from gyroformer.geometry.precision import Curvature, widened
+from gyroformer.geometry.rows import by_rows
 from gyroformer.geometry.trig import artan_ratio, tan_ratio
 
 
+@by_rows(1, scalar=True)
 @widened
 def lambda_x(x: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> Tensor:
     r"""Return the conformal factor :math:`\lambda_x = 2/(1 + \kappa\lVert x\rVert^2)`."""
     return drop(2 / conformal(x, k, dim), keepdim, dim)
 
 
+@by_rows(2)
 @widened
 def mobius_add(x: Tensor, y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return the Möbius sum, the translation of y by x.
@@ -42,6 +45,7 @@ def mobius_sub(x: Tensor, y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     return mobius_add(x, -y, k=k, dim=dim)
 
 
+@by_rows(2)
 @widened
 def mobius_coadd(x: Tensor, y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return the commutative co-addition :math:`x \oplus \mathrm{gyr}[x, -y]y`, in closed form.
@@ -79,6 +83,7 @@ def rotate(a: Tensor, b: Tensor, u: Tensor, gyro: tuple[Tensor, Tensor], k: Tens
     return u - (2 * k / denominator) * (p * once - k * plane(once))
 
 
+@by_rows(3, narrow=True)
 @widened
 def gyration(a: Tensor, b: Tensor, u: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return :math:`\mathrm{gyr}[a, b]u = \ominus(a \oplus b) \oplus (a \oplus (b \oplus u))`, a rotation.

@@ -14,6 +14,7 @@ from gyroformer.geometry.parts import (
     length,
 )
 from gyroformer.geometry.precision import Curvature, widened
+from gyroformer.geometry.rows import by_rows
 from gyroformer.geometry.trig import (
     artan_ratio,
     cos_root,
@@ -23,6 +24,7 @@ from gyroformer.geometry.trig import (
 )
 
 
+@by_rows(1)
 @widened
 def expmap0(u: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return the points reached from the origin along u.
@@ -36,6 +38,7 @@ def expmap0(u: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     return u * tan_ratio(k * dot(u, u, dim))
 
 
+@by_rows(1)
 @widened
 def logmap0(y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return the tangent vectors at the origin that lead to y.
@@ -45,6 +48,7 @@ def logmap0(y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     return y * artan_ratio(k * dot(y, y, dim))
 
 
+@by_rows(2)
 @widened
 def expmap(x: Tensor, u: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return the points reached from x along u: :math:`x \oplus \tan_\kappa(\lambda_x|u|/2)\,u/|u|`.
@@ -66,6 +70,7 @@ def _walk(x: Tensor, half: Tensor, k: Tensor, dim: int) -> Tensor:
     return gyro_sum(x, sine, k, dim, cosine=cosine, share=share).value()
 
 
+@by_rows(2)
 @widened
 def logmap(x: Tensor, y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return the tangent vectors at x that lead to y.
@@ -99,6 +104,7 @@ def geodesic_unit(t: Tensor, x: Tensor, u: Tensor, *, k: Curvature, dim: int = -
     return _walk(x, 0.5 * t * u / torch.where(norm > 0, norm, 1.0), k, dim)
 
 
+@by_rows(2, scalar=True)
 @widened
 def dist(x: Tensor, y: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> Tensor:
     r"""Return the geodesic distance :math:`2\sin_\kappa^{-1}(|x-y|/\sqrt{(1+\kappa|x|^2)(1+\kappa|y|^2)})`.
@@ -110,6 +116,7 @@ def dist(x: Tensor, y: Tensor, *, k: Curvature, keepdim: bool = False, dim: int 
     return drop(2 * half_distance(gyro.total_squared, product, gyro.denominator, k), keepdim, dim)
 
 
+@by_rows(1, scalar=True)
 @widened
 def dist0(x: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> Tensor:
     r"""Return the distance from the origin, :math:`2\tan_\kappa^{-1}|x|`."""
@@ -118,6 +125,7 @@ def dist0(x: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> T
     return drop(2 * half, keepdim, dim)
 
 
+@by_rows(3, narrow=True)
 @widened
 def parallel_transport(x: Tensor, y: Tensor, v: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return v moved from x to y along the geodesic: :math:`\mathrm{gyr}[y, -x]v\,\lambda_x/\lambda_y`."""
@@ -128,30 +136,35 @@ def parallel_transport(x: Tensor, y: Tensor, v: Tensor, *, k: Curvature, dim: in
     return turned * (conformal(y, k, dim) / gyro.conformal_x)
 
 
+@by_rows(2)
 @widened
 def parallel_transport0(y: Tensor, v: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return v moved from the origin to y, the scaling :math:`v\,(1 + \kappa|y|^2)`."""
     return v * conformal(y, k, dim)
 
 
+@by_rows(2)
 @widened
 def parallel_transport0back(x: Tensor, v: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return v moved from x to the origin, the scaling :math:`v\,\lambda_x/2`."""
     return v / conformal(x, k, dim)
 
 
+@by_rows(3, scalar=True)
 @widened
 def inner(x: Tensor, u: Tensor, v: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> Tensor:
     r"""Return the Riemannian inner product of tangent vectors at x, :math:`\lambda_x^2\langle u,v\rangle`."""
     return drop(dot(u, v, dim) * (2 / conformal(x, k, dim)).square(), keepdim, dim)
 
 
+@by_rows(2, scalar=True)
 @widened
 def norm(x: Tensor, u: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> Tensor:
     r"""Return the length of a tangent vector at x, :math:`\lambda_x|u|`; derivative 0 at u = 0."""
     return drop(2 * length(u, dim) / conformal(x, k, dim), keepdim, dim)
 
 
+@by_rows(2)
 @widened
 def egrad2rgrad(x: Tensor, grad: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return the Riemannian gradient :math:`\nabla/\lambda_x^2` of a Euclidean one."""

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from gyroformer.geometry.precision import Curvature, widened
+from gyroformer.geometry.ratios import by_kernel, sine_and_cosine_by_kernel
 
 #: |z| below which the tangent's continued fraction and the sine's series are used
 CIRCULAR_RADIUS = 1.0
@@ -52,6 +53,7 @@ def _join(z: Tensor, near: Tensor, inside: Tensor, above: Tensor, below: Tensor)
     return torch.where(near, inside, torch.where(z < 0, below, above))
 
 
+@by_kernel
 def tan_ratio(z: Tensor) -> Tensor:
     r"""Return :math:`\tan\sqrt z/\sqrt z`, which is :math:`\tanh\sqrt{-z}/\sqrt{-z}` for negative z."""
     near, inside, above, below = _split(z, CIRCULAR_RADIUS)
@@ -75,6 +77,7 @@ def _artan_fraction(z: Tensor) -> Tensor:
     return 1 / fraction
 
 
+@by_kernel
 def artan_ratio(z: Tensor) -> Tensor:
     r"""Return :math:`\arctan\sqrt z/\sqrt z`, :math:`z > -1`.
 
@@ -99,6 +102,7 @@ def cos_root(z: Tensor) -> Tensor:
     return sin_ratio_and_cos(z)[1]
 
 
+@sine_and_cosine_by_kernel
 def sin_ratio_and_cos(z: Tensor) -> tuple[Tensor, Tensor]:
     r"""Return both :math:`\sin\sqrt z/\sqrt z` and :math:`\cos\sqrt z`, from one exponential or one angle."""
     near, inside, above, below = _split(z, CIRCULAR_RADIUS)
@@ -120,6 +124,7 @@ def _series_term(n: int) -> float:
     return (-1.0) ** (n // 2) / math.factorial(n)
 
 
+@by_kernel
 def arsin_ratio(z: Tensor) -> Tensor:
     r"""Return :math:`\arcsin\sqrt z/\sqrt z`, :math:`z \le 1`, the inverse hyperbolic sine for negative z.
 

@@ -18,7 +18,9 @@ from gyroformer.tasks import Task
 def check_alike(job: JobSettings, options: dict[str, Any]) -> None:
     """Raise, naming the process, unless all processes have the same versions, settings and options."""
     with together():
-        of_first(lambda: build.library() is not None)  # compiled by one, then found by the others
+        of_first(
+            lambda: build.library() is not None and build.used() is not None
+        )  # compiled by one, then found by the others
         with agreed():
             check_same(
                 {

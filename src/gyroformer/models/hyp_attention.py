@@ -17,7 +17,7 @@ from gyroformer.models.stack import CurvedLayer, TangentStack, layer_activation
 from gyroformer.nn.curvature import NegativeCurvature
 from gyroformer.nn.sparse import edge_softmax, edge_sum
 from gyroformer.ops.lifted import lift, sine_cosine, unlift
-from gyroformer.ops.pair_blocks import block_rows, laid_out, quotients
+from gyroformer.ops.pair_blocks import laid_out, quotients
 from gyroformer.options import takes
 from gyroformer.options.models import HypAttentionOptions
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 #: nodes up to which attention may go to all: a training step of one layer of 4 heads then takes a minute of one core
 ALL_NODES = 8192
+#: pairs times heads at a time: each block's backward pass adds to the gradients of all keys, so that many small ones
+#: would cost more than their pairs do
+BLOCK_NUMBERS = 1 << 21
 #: length, in the stereographic chart's tangent space at the origin, of a unit vector of the hyperboloid's
 UNIT = 0.5
 
@@ -100,7 +103,7 @@ class HypAttentionLayer(CurvedLayer):
             score = self.score(distance.movedim(0, -1)).movedim(-1, 0)
             return score.masked_fill(mine[:, None] != segment, -torch.inf).softmax(-1) @ values
 
-        rows = block_rows(self.heads * segment.numel())
+        rows = max(1, BLOCK_NUMBERS // (self.heads * segment.numel()))
         blocks = zip(sine.split(rows, -1), cosine.split(rows, -1), segment.split(rows), strict=True)
         parts = [checkpoint(block, *one, use_reentrant=False) for one in blocks]
         return torch.cat(parts, 1).transpose(0, 1)

@@ -97,14 +97,19 @@ def translate(
     angle of the sum has the sine :math:`|\sigma|`, and its direction is that of
 
     .. math:: N = (C_p(1 - 2\kappa|P_x|^2) - 2\kappa C_x\langle P_p, P_x\rangle)\,P_p + C_x P_x .
+
+    For k ≤ 0 it is formed as in :func:`translate_hyperbolic`: its coefficient of :math:`P_p` cancels where far points
+    nearly oppose.
     """
     p, cp = shift
     mixed = (p * sine).sum(-1, keepdim=True)
     sigma = cosine * p + cp * sine
     z = k * (sigma * sigma).sum(-1, keepdim=True)
-    numerator = (
-        cp * (1 - 2 * k * (sine * sine).sum(-1, keepdim=True)) - 2 * k * cosine * mixed
-    ) * p + cosine * sine
+    ball = k <= 0
+    coefficient = cp * (1 - 2 * k * (sine * sine).sum(-1, keepdim=True)) - 2 * k * cosine * mixed
+    numerator = torch.where(
+        ball, (cosine * sigma - z * p) / torch.where(ball, cp, 1.0), coefficient * p + cosine * sine
+    )
     # |N| = |σ| √(1 - z); on a sphere 1 - z is 0 at the cut locus of the origin
     square = (1 - z).clamp(min=torch.finfo(z.dtype).eps)
     inverse = square.rsqrt()

@@ -41,7 +41,25 @@ Points = tuple[Tensor, Tensor]
 
 
 def quotients(mine: Points, others: Points) -> Tensor:
-    """Return q ``(H, R, N)``; the difference is formed before it is squared."""
+    """Return q ``(H, R, N)``.
+
+    In the wide dtype, where a sum of products tells apart all points that the narrow one can name, it is one product
+    of matrices. Where there is no wider one, and in compiled code, which fuses them, differences are formed before they
+    are squared, coordinate by coordinate.
+    """
+    (p, c), (others_p, others_c) = mine, others
+    wide = wide_dtype(p.dtype, p.device)
+    if wide == p.dtype or torch.compiler.is_compiling():
+        return _differences(mine, others)
+    p, c, others_p, others_c = (t.to(wide) for t in (p, c, others_p, others_c))
+    left = torch.cat((-2 * c[:, None] * p, (p * p).sum(1, keepdim=True), (c * c)[:, None]), 1)
+    right = torch.cat(
+        (others_c[:, None] * others_p, (others_c**2)[:, None], (others_p**2).sum(1, keepdim=True)), 1
+    )
+    return (left.mT @ right).to(mine[0].dtype).clamp(min=0)
+
+
+def _differences(mine: Points, others: Points) -> Tensor:
     (p, c), (others_p, others_c) = mine, others
     total = p.new_zeros(())
     for j in range(p.shape[1]):

@@ -4,35 +4,22 @@ A kernel knows its first derivative. Where that is to be differentiated again (`
 torch form; forward mode needs the torch forms altogether, which ``torch_forms()`` selects.
 """
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
+from gyroformer.compiled import switched_off, torch_forms
 from gyroformer.ops.native import build
 
 #: the two passes of attention over the tokens; the sums over all tokens lie between them
 FIRST, SECOND = 1, 2
 
-_switched_off = False
-
-
-@contextlib.contextmanager
-def torch_forms() -> Iterator[None]:
-    """Use the torch forms inside the block, on every layer."""
-    global _switched_off
-    before, _switched_off = _switched_off, True
-    try:
-        yield
-    finally:
-        _switched_off = before
-
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _available() -> bool:
-    return not _switched_off and build.library() is not None
+    return not switched_off() and build.library() is not None
 
 
 def usable(*tensors: Tensor) -> bool:

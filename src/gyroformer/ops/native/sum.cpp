@@ -12,10 +12,9 @@ namespace {
 constexpr float CUT = .0625f;
 
 // out = |p|²|x|² - ⟨p,x⟩², from what of p is orthogonal to x: of parallel vectors the products would leave rounding.
-// Only a sphere has a cut locus to be near to; `ab` is ⟨p,x⟩, `bb` is |x|².
-void wedge(float *out, const float *p, const float *x, const float *ab, const float *bb, float k, int width) {
+// `ab` is ⟨p,x⟩, `bb` is |x|².
+void wedge(float *out, const float *p, const float *x, const float *ab, const float *bb, int width) {
   FOR_LANES out[l] = 0.f;
-  if (k <= 0.f) return;
   float share[LANES];
   FOR_LANES share[l] = ab[l] / (bb[l] > TINY ? bb[l] : 1.f);
   for (int j = 0; j < width; ++j) FOR_LANES {
@@ -25,11 +24,11 @@ void wedge(float *out, const float *p, const float *x, const float *ab, const fl
   FOR_LANES out[l] *= bb[l];
 }
 
-// p ⊕ x = c1 p + c2 x in tangent coordinates: c1 and c2 follow from a = |p|², b = ⟨p,x⟩, c = |x|² and k; w = ac - b²
+// On a sphere, k > 0: p ⊕ x = c1 p + c2 x in tangent coordinates: c1 and c2 follow from a = |p|², b = ⟨p,x⟩, c = |x|² and k; w = ac - b²
 // is given by wedge(). With BACK also the adjoints of a, b, c and k for those of c1 and c2, e1 and e2. (Plain scalars:
 // a loop over an object with members is not vectorised.)
 //
-// At the cut locus of the origin (k > 0) 1 - z is 0, and what a subtraction leaves there is rounding: the derivatives
+// At the cut locus of the origin 1 - z is 0, and what a subtraction leaves there is rounding: the derivatives
 // go with its square root and worse. The equal sum of squares, (pc xc - km)² + k²|P_p ∧ P_x|², has its own digits.
 template <bool BACK>
 [[gnu::always_inline]] inline void gyro(float a, float b, float c, float w, float k, float e1, float e2, float &c1,
@@ -41,7 +40,7 @@ template <bool BACK>
   const float alpha = pc * (1.f - 2.f * k * xx) - 2.f * k * xc * m;
   const float straight = pc * xc - k * m, across = k * ps * xs;
   const float squares = straight * straight + across * across * w;
-  const float left = k > 0.f && 1.f - z < CUT ? squares : 1.f - z;
+  const float left = 1.f - z < CUT ? squares : 1.f - z;
   const bool cut = left < EPS;
   const float inverse = 1.f / std::sqrt(cut ? EPS : left);
   float ratio, slope;
@@ -69,6 +68,72 @@ template <bool BACK>
   gk = g_z * s - 2.f * g_alpha * (pc * xx + xc * m) + a * g_zp + c * g_zx;
 }
 
+// The same in the ball, k <= 0, where nothing may cancel but σ = C_x P_p + C_p P_x: far points that nearly oppose keep
+// their digits. With C_p² + k|P_p|² = 1 the sum is A σ + B p; see translate_hyperbolic in gyroformer/ops/lifted.py.
+struct Ball {
+  float aa[LANES], bb[LANES], alpha[LANES], beta[LANES], square[LANES], by_sigma[LANES], by_p[LANES];
+  float ps[LANES], pc[LANES], xs[LANES], xc[LANES], dps[LANES], dpc[LANES], dxs[LANES], dxc[LANES];
+
+  void from(const float *p, const float *x, float *sigma, float k, int d) {
+    dot(aa, p, p, d);
+    dot(bb, x, x, d);
+    FOR_LANES {
+      const Turn a = turn(k * aa[l]), b = turn(k * bb[l]);
+      ps[l] = a.sine; pc[l] = a.cosine; dps[l] = a.dsine; dpc[l] = a.dcosine;
+      xs[l] = b.sine; xc[l] = b.cosine; dxs[l] = b.dsine; dxc[l] = b.dcosine;
+      alpha[l] = b.cosine * a.sine;
+      beta[l] = a.cosine * b.sine;
+    }
+    for (int j = 0; j < d; ++j) FOR_LANES sigma[j * LANES + l] = alpha[l] * p[j * LANES + l] + beta[l] * x[j * LANES + l];
+    dot(square, sigma, sigma, d);
+    FOR_LANES {
+      const float z = k * square[l];
+      float ratio, slope;
+      asin_ratio(z, 1.f - z, ratio, slope);
+      const float g = ratio / (std::sqrt(1.f - z) * pc[l]);
+      by_sigma[l] = g * xc[l];
+      by_p[l] = -g * z * ps[l];
+    }
+  }
+
+  // replaces p and x by their gradients and sigma by its own; adds to by_k
+  void back(float *p, float *x, float *sigma, const float *grad, float k, int d, float *by_k) const {
+    float along[LANES], with_p[LANES], with_x[LANES], twice[LANES], own[LANES];
+    dot(along, grad, sigma, d);
+    dot(own, grad, p, d);
+    float g_xc[LANES], g_ps[LANES], g_pc[LANES];
+    FOR_LANES {
+      const float z = k * square[l], inverse = 1.f / std::sqrt(1.f - z), least = 1.f / pc[l];
+      float ratio, slope;
+      asin_ratio(z, 1.f - z, ratio, slope);
+      const float f = ratio * inverse, df = slope * inverse + .5f * f * inverse * inverse;
+      const float h = along[l], e = own[l] * ps[l];
+      const float g_z = (h * xc[l] * df - e * (df * z + f)) * least;
+      twice[l] = 2.f * k * g_z;
+      by_k[l] = g_z * square[l];
+      g_xc[l] = h * f * least;
+      g_ps[l] = -own[l] * f * z * least;
+      g_pc[l] = (e * z - h * xc[l]) * f * least * least;
+    }
+    for (int j = 0; j < d; ++j)
+      FOR_LANES sigma[j * LANES + l] = by_sigma[l] * grad[j * LANES + l] + twice[l] * sigma[j * LANES + l];
+    dot(with_p, sigma, p, d);
+    dot(with_x, sigma, x, d);
+    FOR_LANES {
+      const float g_zp = (g_ps[l] + with_p[l] * xc[l]) * dps[l] + (g_pc[l] + with_x[l] * xs[l]) * dpc[l];
+      const float g_zx = with_x[l] * pc[l] * dxs[l] + (g_xc[l] + with_p[l] * ps[l]) * dxc[l];
+      by_k[l] += aa[l] * g_zp + bb[l] * g_zx;
+      with_p[l] = 2.f * k * g_zp;
+      with_x[l] = 2.f * k * g_zx;
+    }
+    for (int j = 0; j < d; ++j) FOR_LANES {
+      const int at = j * LANES + l;
+      p[at] = by_p[l] * grad[at] + alpha[l] * sigma[at] + with_p[l] * p[at];
+      x[at] = beta[l] * sigma[at] + with_x[l] * x[at];
+    }
+  }
+};
+
 }  // namespace
 
 extern "C" {
@@ -79,8 +144,9 @@ void gyroformer_sum(const float *p, const float *x, const float *k, float *out, 
   const int d = width, row = heads * width;
 #pragma omp parallel num_threads(threads)
   {
-    Block as(row * LANES), bs(row * LANES);
+    Block as(row * LANES), bs(row * LANES), sigma(d * LANES);
     float aa[LANES], ab[LANES], bb[LANES], ww[LANES];
+    Ball ball;
 #pragma omp for schedule(static)
     for (int64_t t0 = 0; t0 < rows; t0 += LANES) {
       const int count = static_cast<int>(rows - t0 < LANES ? rows - t0 : LANES);
@@ -88,10 +154,16 @@ void gyroformer_sum(const float *p, const float *x, const float *k, float *out, 
       load(bs.data(), x + t0 * row, row, row, count);
       for (int h = 0; h < heads; ++h) {
         float *a = as.data() + h * d * LANES, *b = bs.data() + h * d * LANES;
+        if (k[h] <= 0.f) {
+          ball.from(a, b, sigma.data(), k[h], d);
+          for (int j = 0; j < d; ++j)
+            FOR_LANES a[j * LANES + l] = ball.by_p[l] * a[j * LANES + l] + ball.by_sigma[l] * sigma[j * LANES + l];
+          continue;
+        }
         dot(aa, a, a, d);
         dot(ab, a, b, d);
         dot(bb, b, b, d);
-        wedge(ww, a, b, ab, bb, k[h], d);
+        wedge(ww, a, b, ab, bb, d);
         FOR_LANES {
           float c1, c2, unused;
           gyro<false>(aa[l], ab[l], bb[l], ww[l], k[h], 0.f, 0.f, c1, c2, unused, unused, unused, unused);
@@ -111,7 +183,8 @@ void gyroformer_sum_backward(const float *p, const float *x, const float *k, con
   std::vector<double> slopes(static_cast<size_t>(threads) * heads, 0.0);
 #pragma omp parallel num_threads(threads)
   {
-    Block as(row * LANES), bs(row * LANES), gs(row * LANES);
+    Block as(row * LANES), bs(row * LANES), gs(row * LANES), sigma(d * LANES);
+    Ball ball;
     float aa[LANES], ab[LANES], bb[LANES], ww[LANES], e1[LANES], e2[LANES], c1[LANES], c2[LANES], by_k[LANES];
     double *slope = slopes.data() + static_cast<size_t>(omp_get_thread_num()) * heads;
 #pragma omp for schedule(static)
@@ -123,10 +196,16 @@ void gyroformer_sum_backward(const float *p, const float *x, const float *k, con
       for (int h = 0; h < heads; ++h) {
         float *a = as.data() + h * d * LANES, *b = bs.data() + h * d * LANES;
         const float *g = gs.data() + h * d * LANES;
+        if (k[h] <= 0.f) {
+          ball.from(a, b, sigma.data(), k[h], d);
+          ball.back(a, b, sigma.data(), g, k[h], d, by_k);
+          slope[h] += total(by_k);
+          continue;
+        }
         dot(aa, a, a, d);
         dot(ab, a, b, d);
         dot(bb, b, b, d);
-        wedge(ww, a, b, ab, bb, k[h], d);
+        wedge(ww, a, b, ab, bb, d);
         dot(e1, g, a, d);
         dot(e2, g, b, d);
         FOR_LANES {

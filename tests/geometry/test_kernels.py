@@ -1,0 +1,201 @@
+"""The C++ kernels of the geometry against the torch forms: values, gradients, broadcasting, and when each serves."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gyroformer import geometry as g
+from gyroformer.compiled import torch_forms
+from gyroformer.geometry import rows, trig
+from gyroformer.geometry.kernels import KERNELS
+from gyroformer.testing.samples import sample_arguments
+
+pytestmark = pytest.mark.skipif(KERNELS.library() is None, reason="no C++ compiler on this machine")
+
+VECTORS = {
+    **dict.fromkeys(("expmap0", "logmap0", "project", "dist0", "lambda_x"), 1),
+    **dict.fromkeys(("expmap", "logmap", "mobius_add", "mobius_coadd", "dist", "norm", "egrad2rgrad"), 2),
+    **dict.fromkeys(("parallel_transport0", "parallel_transport0back"), 2),
+    **dict.fromkeys(("parallel_transport", "gyration", "inner"), 3),
+}
+NAMES = sorted(VECTORS)
+RATIOS = ("tan_ratio", "artan_ratio", "arsin_ratio", "sin_ratio", "cos_root")
+CLOSE = {torch.float32: {"rtol": 3e-7, "atol": 1e-14}, torch.float64: {"rtol": 1e-9, "atol": 1e-13}}
+
+
+def results(function, inputs, *, cotangent=None):
+    """Return the value and the gradients in all inputs."""
+    leaves = [t.detach().clone().requires_grad_() for t in inputs]
+    value = function(*leaves)
+    if cotangent is None:
+        cotangent = torch.randn(value.shape, generator=torch.Generator().manual_seed(7), dtype=value.dtype)
+    return value, torch.autograd.grad(value, leaves, cotangent)
+
+
+def by_both(function, inputs):
+    value, grads = results(function, inputs)
+    with torch_forms():
+        expected, expected_grads = results(function, inputs)
+    return (value, *grads), (expected, *expected_grads)
+
+
+def with_k(name):
+    return lambda *args: getattr(g, name)(*args[:-1], k=args[-1])
+
+
+def close(found, expected, dtype):
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        scale = float(other.detach().abs().max())
+        tolerance = CLOSE[dtype]
+        torch.testing.assert_close(
+            one, other, rtol=tolerance["rtol"], atol=max(tolerance["atol"], tolerance["rtol"] * scale)
+        )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("width", [1, 3, 8, 19])
+@pytest.mark.parametrize("name", NAMES)
+def test_values_and_gradients_are_those_of_the_torch_form(name, width, dtype, generator):
+    for k in (-1.7, -1e-8, 0.0, 1e-8, 0.9):
+        points = sample_arguments(name, k=k, generator=generator, dtype=dtype, count=21, size=width)
+        found, expected = by_both(with_k(name), [*points, torch.tensor(k, dtype=dtype)])
+        served = "Rows" in found[0].grad_fn.name()
+        assert served or (dtype == torch.float64 and name in ("parallel_transport", "gyration"))
+        close(found, expected, dtype)
+
+
+SHAPES = {  # of the first and the other vectors without coordinates, and of k
+    "one k": ((30,), (30,), ()),
+    "a k for each row": ((30,), (30,), (30, 1)),
+    "a k for each head": ((10, 3), (10, 3), (3, 1)),
+    "a k for each graph": ((4, 7), (4, 7), (4, 1, 1)),
+    "one second point": ((10, 3), (), (3, 1)),
+    "one first point": ((), (30,), (1,)),
+    "all pairs": ((5, 1), (7,), ()),
+    "heads with a bias each": ((10, 3), (3,), (3, 1)),
+    "more curvatures than points": ((3,), (3,), (5, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("case", SHAPES)
+@pytest.mark.parametrize("name", ["dist0", "mobius_add", "dist", "parallel_transport"])
+def test_shapes_that_broadcast(name, case, generator):
+    first, others, curvatures = SHAPES[case]
+    k = torch.linspace(-1.3, 0.9, math.prod(curvatures)).reshape(curvatures)
+    draw = [first, *[others] * (VECTORS[name] - 1)]
+    points = [0.4 * torch.randn(*shape, 6, generator=generator) / 6**0.5 for shape in draw]
+    found, expected = by_both(with_k(name), [*points, k])
+    assert rows._layout(tuple(p.shape for p in points), k.shape, -1, 1) is not None
+    close(found, expected, torch.float32)
+
+
+def test_a_shape_that_is_no_outer_times_inner_is_the_torch_forms(generator):
+    x, y = torch.randn(2, 1, 3, 1, 4), torch.randn(1, 5, 1, 6, 4)
+    assert rows._layout((x.shape, y.shape), torch.Size(()), -1, 1) is None
+    with torch_forms():
+        expected = g.dist(x, y, k=0.5)
+    assert torch.equal(g.dist(x, y, k=0.5), expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_memory_that_is_not_contiguous(name, generator):
+    points = sample_arguments(name, k=-0.5, generator=generator, dtype=torch.float32, count=12, size=8)
+    wide = [torch.stack((p, p), -1)[..., 0] for p in points]
+    turned = [p.mT.contiguous().mT for p in points]
+    k = torch.tensor(-0.5)
+    want = with_k(name)(*points, k)
+    assert torch.equal(with_k(name)(*wide, k), want)
+    assert torch.equal(with_k(name)(*turned, k), want)
+
+
+def test_sums_over_threads_are_the_same_sums(generator):
+    x, y = torch.randn(20_000, 4, generator=generator) / 5, torch.randn(4, generator=generator) / 5
+    before = torch.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(results(with_k("mobius_add"), [x, y, torch.tensor(-0.8)])[1])
+    finally:
+        torch.set_num_threads(before)
+    close(found[1], found[0], torch.float32)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("name", RATIOS)
+def test_ratios_are_those_of_the_torch_form(name, dtype):
+    z = torch.cat((torch.linspace(-0.99, 0.99, 333), torch.linspace(-30, -1, 50), torch.linspace(1, 2, 50)))
+    z = z[z < 1] if name == "arsin_ratio" else z
+    function = getattr(trig, name)
+    with torch_forms():
+        expected = [
+            t.to(dtype) for t in flat(results(function, [z.double()], cotangent=torch.ones_like(z).double()))
+        ]
+    found = flat(results(function, [z.to(dtype)], cotangent=torch.ones_like(z, dtype=dtype)))
+    z = z.to(dtype)
+    for one, other in zip(found, expected, strict=True):
+        eps = torch.finfo(dtype).eps
+        torch.testing.assert_close(
+            one, other, rtol=1e3 * eps if dtype == torch.float64 else 4 * eps, atol=1e-14
+        )
+
+
+def flat(value_and_grads):
+    return [value_and_grads[0].detach(), *value_and_grads[1]]
+
+
+FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=40, deadline=None)
+@given(numbers=st.lists(FINITE, min_size=6, max_size=6), k=FINITE)
+def test_no_finite_input_gives_a_nan_that_the_torch_form_does_not(name, numbers, k):
+    vectors = torch.tensor(numbers).view(3, 1, 2)[: VECTORS[name]]
+    value, grads = results(with_k(name), [*vectors, torch.tensor(k)])
+    with torch_forms():
+        expected, expected_grads = results(with_k(name), [*vectors, torch.tensor(k)])
+    for one, other in zip((value, *grads), (expected, *expected_grads), strict=True):
+        assert not (one.isnan() & ~other.isnan()).any()
+
+
+def test_where_the_torch_form_serves(monkeypatch):
+    x, k = torch.randn(5, 4, requires_grad=True), torch.tensor(-0.1, requires_grad=True)
+    calls = []
+    plain = rows._forward
+    monkeypatch.setattr(rows, "_forward", lambda *args: calls.append(1) or plain(*args))
+
+    def served(run):
+        calls.clear()
+        run()
+        return not calls
+
+    assert not served(lambda: g.expmap0(x, k=k))
+    assert not served(lambda: g.expmap0(x, k=-0.1))
+    assert served(lambda: g.expmap0(x, k=k, dim=0))
+    assert served(lambda: g.expmap0(x.half(), k=k))
+    assert served(lambda: g.expmap0(x[:0], k=k))
+    assert served(lambda: torch.func.vmap(lambda row: g.expmap0(row, k=-0.1))(x))
+    assert served(lambda: torch.func.jvp(lambda t: g.expmap0(t, k=-0.1), (x.detach(),), (x.detach(),)))
+    with torch_forms():
+        assert served(lambda: g.expmap0(x, k=k))
+    monkeypatch.setattr(rows.KERNELS, "library", lambda: None)
+    absent = rows.Declared(g.expmap0.__wrapped__, 1)
+    assert absent.kernels is None  # as on a machine without a compiler
+    assert rows._by_kernel(absent, (x,), {"k": k}) is None
+
+
+def test_a_second_derivative_comes_from_the_torch_form():
+    x = torch.tensor([[0.3, -0.2]], dtype=torch.float64, requires_grad=True)
+    k = torch.tensor(-0.7, dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(g.dist0(x, k=k).sum(), k, create_graph=True)
+    found = torch.autograd.grad(slope, (x, k))
+    with torch_forms():
+        (slope,) = torch.autograd.grad(g.dist0(x, k=k).sum(), k, create_graph=True)
+        expected = torch.autograd.grad(slope, (x, k))
+    torch.testing.assert_close(found, expected)
