@@ -16,6 +16,7 @@ from tables.geometry import MARGINS, cost, exactness, pairs, speed, summary
 from tables.jobs import (
     LAPLACIAN,
     NEW_NODES,
+    PROCESSES,
     READER,
     classify,
     curvature_rows,
@@ -57,6 +58,7 @@ PAGES = (
     "docs/hierarchies.md",
     "docs/models.md",
     "docs/predict.md",
+    "docs/many_processes.md",
     "docs/options.md",
     "docs/report.md",
     "docs/graph_level.md",
@@ -104,6 +106,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "reader": lambda: measured("reader.csv", READER),
     "graph_level": graph_level,
     "new_nodes": lambda: measured("new_nodes.csv", NEW_NODES, text=1),
+    "processes": lambda: measured("processes.csv", PROCESSES, text=1),
     "laplacian": lambda: measured("laplacian.csv", LAPLACIAN, text=3),
     "project_margins": lambda: measured("project_margins.csv", MARGINS),
     "graph_options": graph_options,

@@ -18,6 +18,7 @@ LAYERS = [
         "arrays",
         "cache",
         "options",
+        "processes",
         "geometry",
         "graphs",
         "ops",

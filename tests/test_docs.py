@@ -29,6 +29,7 @@ PAGES = sorted(
 ELSEWHERE = {
     "datasets.md": "tests/data/test_docs_page.py",
     "hierarchies.md": "tests/cli/test_hierarchy.py",
+    "many_processes.md": "tests/processes/test_page.py",
     "predict.md": "tests/jobs/test_predict_page.py",
     "structure.md": "tests/graphs/test_structure_page.py",
 }
@@ -237,6 +238,7 @@ def code_of(page):
 
 #: flags of the project's scripts that pages name by themselves
 OF_SCRIPTS = {"--nodes", "--record"}
+OF_TORCHRUN = {"--nproc-per-node", "--nnodes", "--rdzv-backend", "--rdzv-endpoint", "--max-restarts"}
 
 
 def every_flag():
@@ -251,7 +253,7 @@ def every_flag():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_flags_in_the_docs_exist(page):
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z](?!-…)", code_of(page)))
-    assert not named - every_flag() - OF_SCRIPTS - {"--help", "--version"}
+    assert not named - every_flag() - OF_SCRIPTS - OF_TORCHRUN - {"--help", "--version"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

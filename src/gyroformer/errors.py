@@ -60,6 +60,35 @@ class Interrupted(GyroformerError):
         self.run, self.epoch = run, epoch
 
 
+class ProcessLostError(GyroformerError):
+    """Another process of the same run ended, or did not answer in time.
+
+    Args:
+        rank: the process that noticed it.
+        count: number of processes.
+        wait: seconds that it waited, if it waited in vain.
+        cause: what was said by the library that connects them.
+    """
+
+    def __init__(self, rank: int, count: int, wait: float, cause: str) -> None:
+        late = "timed out" in cause.lower() or "timeout" in cause.lower()
+        what = f"did not answer for {wait:g} s (--wait): it hangs" if late else "has ended"
+        super().__init__(
+            f"process {rank} of {count} (numbers from 0): another process {what}; its own message, if it could leave "
+            "one, says why"
+        )
+        #: the run folder, so that the command line can print how to go on; None where it is not known
+        self.run: Path | None = None
+
+
+class EchoedError(GyroformerError):
+    """An error of another process, which that one reports: this one ends with the same exit code and says nothing."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__("another process has failed")
+        self.exit_code = exit_code
+
+
 @contextmanager
 def in_file(path: Path, kind: type[DataError] = DataError) -> Iterator[None]:
     """Put the file's name before the message of a DataError raised inside, which becomes one of ``kind``."""

@@ -5,6 +5,7 @@ from gyroformer.errors import UsageError
 from gyroformer.graphs.reading.convert import to_graph
 from gyroformer.jobs.memory import available_memory, check_memory, estimate
 from gyroformer.jobs.plan import plan_task
+from gyroformer.processes.group import World, set_world, together
 from gyroformer.settings import make_job
 
 
@@ -46,3 +47,16 @@ def test_the_advice_names_only_what_is_not_set_already():
 
 def test_the_machine_has_memory():
     assert 1e8 < available_memory() < 1e14
+
+
+def test_processes_share_tokens_and_memory(monkeypatch):
+    alone, free = estimate(*plan(dim=8)), available_memory()
+    set_world(World(0, 4, 1.0, None))
+    try:
+        with together():
+            assert estimate(*plan(dim=8))["layers"] < 0.7 * alone["layers"]
+    finally:
+        set_world(None)
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCAL_WORLD_SIZE"):
+        monkeypatch.setenv(name, "4")
+    assert available_memory() < 0.5 * free

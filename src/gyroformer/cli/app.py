@@ -32,7 +32,15 @@ from gyroformer.cli.resume_command import resume_command
 from gyroformer.cli.root import READER_GONE, Root
 from gyroformer.cli.terminal import give_up_stdout, say, show_log
 from gyroformer.cli.tune import tune
-from gyroformer.errors import GyroformerError, Interrupted
+from gyroformer.errors import (
+    DataError,
+    EchoedError,
+    GyroformerError,
+    Interrupted,
+    ProcessLostError,
+    UsageError,
+)
+from gyroformer.processes.launch import refuse_several, speaks_here
 from gyroformer.tasks import TASKS
 
 INTERRUPTED = 130
@@ -63,10 +71,17 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             say(f"interrupted after epoch {stop.epoch}; to go on:", err=True)
             say(f"  {resume_command(sys.argv, stop.run)}", err=True)
             raise typer.Exit(stop.exit_code) from None
+        except EchoedError as error:
+            raise typer.Exit(error.exit_code) from None
         except GyroformerError as error:
             if os.environ.get("GYROFORMER_TRACEBACK"):
                 raise
-            say(f"error: {error}", err=True)
+            # a wrong word or file is wrong in all processes of a machine, and one says so
+            if speaks_here() or not isinstance(error, (UsageError, DataError)):
+                say(f"error: {error}", err=True)
+            if isinstance(error, ProcessLostError) and error.run is not None:
+                say("to go on:", err=True)
+                say(f"  {resume_command(sys.argv, error.run)}", err=True)
             raise typer.Exit(error.exit_code) from None
 
     return run
@@ -107,12 +122,15 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Transformers whose attention heads live in spaces of learnable curvature, for graphs."""
     show_log()
+    if context.invoked_subcommand not in (None, *TASKS):
+        refuse_several(str(context.invoked_subcommand), list(TASKS))
 
 
 def main() -> None:

@@ -12,8 +12,17 @@ from gyroformer.cli.options import set_threads
 from gyroformer.cli.predict import print_answer
 from gyroformer.cli.progress import progress
 from gyroformer.cli.terminal import print_json, say, styled, terminal
-from gyroformer.errors import Interrupted, UsageError, did_you_mean
-from gyroformer.options import options_of
+from gyroformer.errors import (
+    DivergedError,
+    EchoedError,
+    Interrupted,
+    ProcessLostError,
+    UsageError,
+    did_you_mean,
+)
+from gyroformer.options import as_plain, options_of
+from gyroformer.processes.group import is_first, together
+from gyroformer.processes.launch import connected, launched, speaks
 from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
@@ -39,18 +48,31 @@ def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
         options: how.
     """
     with progress() as shown:
-        shown.show("loading torch …")
+        if speaks():
+            shown.show("loading torch …")
         import_module("gyroformer.jobs.run")
     from gyroformer.jobs.plan import usable_device
 
     set_threads(options.threads)
     job = job.but(device=usable_device(job.device))
-    out = Path(options.out) if options.out else _default_folder(graph, job, resume=options.resume)
+    with connected(job.device, options.wait):
+        _run(graph, job, options)
+
+
+def _run(graph: str, job: JobSettings, options: RunOptions) -> None:
+    out = _folder(graph, job, options)
     try:
         results = _one(job, out, options) if options.seeds == 1 else _many(job, out, options)
     except Interrupted as stop:
         # with several seeds the folder that is resumed is the one above the run's
         raise Interrupted(out, stop.epoch) from None
+    except ProcessLostError as lost:
+        lost.run = out if is_first() else None
+        raise
+    except DivergedError as error:  # as it is in all processes
+        raise error if is_first() else EchoedError(error.exit_code) from None
+    if not is_first():
+        return
     with progress() as shown:
         shown.show("looking for missing edges …")
         found = _new_edges(out, job, options) if "new_edges" in TASKS[job.task].run_flags else None
@@ -65,6 +87,19 @@ def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
         say(f"written: {out / NEW_EDGES}")
     for line in next_steps(job, out, several=options.seeds > 1):
         say(line)
+
+
+def _folder(graph: str, job: JobSettings, options: RunOptions) -> Path:
+    """Return the folder of the run; several processes agree on it, and on all else that they were told."""
+    from gyroformer.jobs.several import check_alike
+    from gyroformer.processes.agreement import of_first
+
+    if launched() > 1:
+        check_alike(job, {"run": as_plain(options)})
+    with together():
+        return of_first(
+            lambda: Path(options.out) if options.out else _default_folder(graph, job, resume=options.resume)
+        )
 
 
 def _new_edges(out: Path, job: JobSettings, options: RunOptions) -> "Answer | None":

@@ -57,6 +57,12 @@ class RunOptions(Options):
     threads: int | None = option(
         "CPU threads for torch; none for torch's own choice", default=None, at_least=1, at_most=MAX_THREADS
     )
+    wait: float = option(
+        "seconds that one of several processes (torchrun) may keep the others waiting before they give up",
+        default=20.0,
+        above=0,
+        at_most=86_400,
+    )
     json: bool = option("print one JSON object, alone, on stdout", default=False)
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gyroformer.processes.launch import speaks
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
@@ -100,7 +102,7 @@ class _Lines(logging.StreamHandler[Any]):
 def show_log() -> None:
     """Show on stderr what this package says of its work: what was read, where a run goes on, what went wrong."""
     handler = _Lines()
-    handler.setLevel(logging.INFO)
+    handler.setLevel(logging.INFO if speaks() else logging.ERROR)
     logger = logging.getLogger("gyroformer")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

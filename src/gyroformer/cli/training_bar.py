@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from gyroformer.cli.progress import EVERY, PATIENCE
 from gyroformer.cli.progress import Progress as Waiting
 from gyroformer.cli.terminal import terminal, visible
+from gyroformer.processes.launch import speaks
 
 if TYPE_CHECKING:
     from gyroformer.train.outcome import Progress
@@ -97,10 +98,20 @@ class TrainingBar:
             self._bar = None
 
 
+class SilentBar(TrainingBar):
+    """A listener that shows nothing."""
+
+    def stage(self, text: str) -> None:
+        """Say nothing."""
+
+    def __call__(self, progress: "Progress") -> None:
+        """Show nothing."""
+
+
 @contextmanager
 def training_bar() -> Iterator[TrainingBar]:
-    """Give a listener for the block and clear its line at the end, however it ends."""
-    bar = TrainingBar()
+    """Give a listener for the block and clear its line at the end, however it ends; of processes one shows it."""
+    bar = TrainingBar() if speaks() else SilentBar()
     try:
         yield bar
     finally:

@@ -1,10 +1,13 @@
 """How much memory a job will take, told before its model is built, and a refusal if there is not so much."""
 
+import math
 from pathlib import Path
 
 from gyroformer.errors import UsageError
 from gyroformer.jobs.plan import build_model
 from gyroformer.models import get_model
+from gyroformer.processes.group import count as processes
+from gyroformer.processes.launch import beside
 from gyroformer.settings import JobSettings
 from gyroformer.tasks import Task
 
@@ -29,6 +32,7 @@ def estimate(job: JobSettings, task: Task) -> dict[str, float]:
     tokens = nodes
     if get_model(job.model.name).tokens and options["edge_tokens"] != "none":
         tokens += edges // (2 if options["edge_tokens"] == "undirected" else 1)
+    tokens = math.ceil(tokens / processes())  # which have some each
     layers, width = options.get("layers", 0), options["dim"]  # free points have no layers
     # a model on no device has shapes and no values
     parameters = sum(p.numel() for p in build_model(job, task, device="meta").parameters())
@@ -43,7 +47,10 @@ def estimate(job: JobSettings, task: Task) -> dict[str, float]:
 
 
 def available_memory() -> float:
-    """Return the bytes that this process may still take, by the machine and by its container's limit."""
+    """Return the bytes that this process may still take, by the machine and by its container's limit.
+
+    Processes of one run that are on one machine have equal parts of it.
+    """
     import psutil
 
     found = [float(psutil.virtual_memory().available)]
@@ -51,7 +58,7 @@ def available_memory() -> float:
     used = Path("/sys/fs/cgroup/memory.current")
     if limit.exists() and used.exists() and limit.read_text(encoding="ascii").strip() != "max":
         found.append(float(limit.read_text(encoding="ascii")) - float(used.read_text(encoding="ascii")))
-    return min(found)
+    return min(found) / beside()
 
 
 def check_memory(job: JobSettings, task: Task, *, available: float | None = None) -> dict[str, float]:

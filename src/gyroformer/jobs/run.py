@@ -3,6 +3,7 @@
 import dataclasses as dc
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,16 @@ import numpy as np
 import torch
 
 from gyroformer.data.split import Split
-from gyroformer.errors import DataError, GyroformerError, Interrupted, UsageError
+from gyroformer.errors import DataError, GyroformerError, Interrupted, ProcessLostError, UsageError
 from gyroformer.jobs.memory import check_memory
 from gyroformer.jobs.plan import Plan, plan_model, plan_task
+from gyroformer.jobs.several import check_processes
 from gyroformer.options import as_plain
+from gyroformer.processes.agreement import agreed, check_same, of_first
+from gyroformer.processes.group import count as processes
+from gyroformer.processes.group import is_first, together
 from gyroformer.report import REPORT, write_run_report
+from gyroformer.runs.files import read_results
 from gyroformer.runs.folder import RunFolder, check_folder, is_done, plain_job
 from gyroformer.runs.graph import GRAPH, changed_parts, graph_checksums, read_graph, write_graph
 from gyroformer.runs.read import load_graph
@@ -83,42 +89,65 @@ def run_job(
     """
     stage("reading the graph")
     if out is None:
-        graph = load_graph(job.graph) if data is None else data
-        stage(PREPARING)
-        alone = _planned(job, graph, ignore_memory, given, look)
-        outcome = fit(alone.model, alone.task, job.training, listen=listen, stage=stage)
-        results = _results(alone, outcome)
-        alone, more = with_final(alone, outcome, listen)
-        return Finished({**results, **more}, alone, outcome)
+        with together():
+            with agreed():
+                graph = load_graph(job.graph) if data is None else data
+                stage(PREPARING)
+                alone = _planned(job, graph, ignore_memory, given, look)
+            outcome = fit(alone.model, alone.task, job.training, listen=listen, stage=stage)
+            results = _results(alone, outcome)
+            alone, more = with_final(alone, outcome, listen)
+            return Finished({**results, **more}, alone, outcome)
     folder, settings = Path(out), as_plain(job)
-    begun = check_folder(folder, plain_job(settings), resume=resume) is not None
-    plan: Plan | None = None
-    if not (begun and is_done(folder, plain_job(settings))):
-        graph = _graph_of(job, data, folder if begun else None)
-        stage(PREPARING)
-        plan = _planned(job, graph, ignore_memory, given, look)
-    with RunFolder(folder) as run:
-        run.begin(settings, resume=resume)
-        if plan is None or run.finished:
-            _log.warning("%s: this run is finished; its results are given again", run.path)
-            return Finished(run.results())
-        if not (run.path / GRAPH).exists():  # a run that was killed may have been begun without it
-            keep_graph(run.path, plan, by_name=data is None, more=keep, split=given.get("split"))
-        try:
-            outcome = fit(plan.model, plan.task, job.training, run=run, listen=listen, stage=stage)
-            stage("judging and writing the run")
-            results = _results(plan, outcome)
-            plan, more = _final_in(run, plan, outcome, listen)
-            results |= more
-            write_run(run, plan, outcome, results)
-        except GyroformerError as error:
-            if not isinstance(error, Interrupted):
-                run.fail(error)
-            raise
-        if report:
+    with ExitStack() as held:
+        with together():
+            with agreed():
+                begun, done = of_first(lambda: _begun(folder, plain_job(settings), resume=resume))
+                plan: Plan | None = None
+                if not done:
+                    graph = _graph_of(job, data, folder if begun else None)
+                    check_same({"graph": {} if processes() == 1 else graph_checksums(graph)})
+                    stage(PREPARING)
+                    plan = _planned(job, graph, ignore_memory, given, look)
+                # of several processes one writes
+                run = held.enter_context(RunFolder(folder)) if is_first() else None
+                if run is not None:
+                    run.begin(settings, resume=resume)
+                    if plan is not None and not run.finished and not (run.path / GRAPH).exists():
+                        # a run that was killed may have been begun without it
+                        keep_graph(run.path, plan, by_name=data is None, more=keep, split=given.get("split"))
+            if plan is None or of_first(lambda: run is not None and run.finished):
+                _log.warning("%s: this run is finished; its results are given again", folder)
+                return Finished(of_first(lambda: read_results(folder)))
+            plan, outcome, results = _trained(run, plan, listen, stage)
+        if report and run is not None:
             stage("writing the page of the run")
             _write_report(run.path)
         return Finished(results, plan, outcome)
+
+
+def _begun(folder: Path, job: Mapping[str, Any], *, resume: bool) -> tuple[bool, bool]:
+    """Return whether a folder holds the job, begun, and whether it is done; raise if it holds another one."""
+    begun = check_folder(folder, dict(job), resume=resume) is not None
+    return begun, begun and is_done(folder, dict(job))
+
+
+def _trained(
+    run: RunFolder | None, plan: Plan, listen: Listener | None, stage: Stage
+) -> tuple[Plan, Outcome, dict[str, Any]]:
+    """Train a plan, judge it, and write it to its folder; a process that has none writes nothing."""
+    try:
+        outcome = fit(plan.model, plan.task, plan.job.training, run=run, listen=listen, stage=stage)
+        stage("judging and writing the run")
+        results = _results(plan, outcome)
+        plan, more = _final_in(run, plan, outcome, listen)
+        results |= more
+        write_run(run, plan, outcome, results)
+    except GyroformerError as error:
+        if run is not None and not isinstance(error, (Interrupted, ProcessLostError)):
+            run.fail(error)
+        raise
+    return plan, outcome, results
 
 
 def finish_run(run: RunFolder, plan: Plan, outcome: Outcome, *, tested: bool = True) -> dict[str, Any]:
@@ -135,9 +164,11 @@ def finish_run(run: RunFolder, plan: Plan, outcome: Outcome, *, tested: bool = T
     return results
 
 
-def write_run(run: RunFolder, plan: Plan, outcome: Outcome, results: Mapping[str, Any]) -> None:
-    """Write a trained plan and its results to its folder."""
+def write_run(run: RunFolder | None, plan: Plan, outcome: Outcome, results: Mapping[str, Any]) -> None:
+    """Write a trained plan and its results to its folder, if this process has it."""
     arrays = embedding_arrays(plan.model, plan.data)
+    if run is None:
+        return
     run.finish(plan.model, results, arrays, plan.data.ids, seconds=outcome.seconds, compiled=outcome.compiled)
 
 
@@ -158,12 +189,14 @@ def with_final(plan: Plan, outcome: Outcome, listen: Listener | None) -> tuple[P
 
 
 def _final_in(
-    run: RunFolder, plan: Plan, outcome: Outcome, listen: Listener | None
+    run: RunFolder | None, plan: Plan, outcome: Outcome, listen: Listener | None
 ) -> tuple[Plan, dict[str, Any]]:
     """The same in a run folder, where a stop leaves what was trained before: it goes on from there."""
     try:
         return with_final(plan, outcome, listen)
     except KeyboardInterrupt:
+        if run is None:
+            raise
         raise Interrupted(run.path, outcome.epochs) from None
 
 
@@ -237,6 +270,8 @@ def _planned(
         _log.warning(note)
     if not ignore_memory:
         check_memory(job, task)
+    if processes() > 1:
+        check_processes(job, task)
     return plan_model(job, graph, task)
 
 

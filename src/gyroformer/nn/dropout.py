@@ -3,12 +3,27 @@
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
+
+from gyroformer.ops.attention import Part
 
 #: random bits that decide one entry; four entries share a 64-bit draw
 BITS = 16
 #: entries of a block: half a megabyte of float32
 BLOCK = 131_072
+
+
+class TokenDropout(nn.Dropout):
+    """Dropout of tokens ``(B, N, dim)``, or of a part of them: each token is dropped as if all were there."""
+
+    def forward(self, u: Float[Tensor, "B N dim"], part: Part | None = None) -> Float[Tensor, "B N dim"]:
+        """Return ``u`` after dropout."""
+        if part is None or not self.training or not self.p:
+            return super().forward(u)
+        # every process draws for all tokens, or their draws would not be those of one process
+        whole = u.new_ones(u.size(0), part.total, u.size(2))
+        kept = F.dropout(whole, self.p)
+        return u * torch.cat([kept[:, places] for places in part.places], dim=1)
 
 
 def dropout(x: Float[Tensor, "..."], p: float, training: bool) -> Float[Tensor, "..."]:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.derived import derived
 from gyroformer.nn.dropout import dropout
+from gyroformer.processes.tensors import taken
 
 
 class NodeFeatures(nn.Module):
@@ -44,14 +45,15 @@ class NodeFeatures(nn.Module):
         self.table = None if in_features else node_table(num_nodes, width, std)
 
     def forward(
-        self, nodes: int, x: Float[Tensor, "{nodes} features"] | None
-    ) -> Float[Tensor, "{nodes} width"]:
-        """Return ``(nodes, width)`` from the features ``x (nodes, in_features)``, or from the table."""
+        self, nodes: int, x: Float[Tensor, "{nodes} features"] | None, some: slice | None = None
+    ) -> Float[Tensor, "some width"]:
+        """Return ``(nodes, width)`` from the features ``x (nodes, in_features)`` or from the table; or some rows."""
+        some = some or slice(0, nodes)
         if self.table is not None:
-            return table_rows(self.table, nodes)
+            return taken(table_rows(self.table, nodes), some)
         assert self.linear is not None
         x = checked_features(nodes, self.linear.in_features, x).to(self.linear.weight.dtype)
-        return self.linear(dropout(x, self.dropout, self.training))
+        return self.linear(taken(dropout(x, self.dropout, self.training), some))
 
 
 class NodeInput(nn.Module):

@@ -5,6 +5,7 @@ TokenGT, the yardstick of speed, and what the curved layers must equal at k = 0.
 name (a curved model has the curvatures on top).
 """
 
+import dataclasses as dc
 from collections.abc import Callable, Iterable
 
 import torch
@@ -15,9 +16,10 @@ from gyroformer.errors import UsageError
 from gyroformer.geometry import expmap0, logmap0
 from gyroformer.nn.attention import FlatAttention, StereographicAttention
 from gyroformer.nn.curvature import HeadCurvature
+from gyroformer.nn.dropout import TokenDropout
 from gyroformer.nn.functional import check_mask
 from gyroformer.nn.tangent import ACTIVATIONS, TangentLinear
-from gyroformer.ops.attention import ONE_SEQUENCE, TokenLayout
+from gyroformer.ops.attention import ONE_SEQUENCE, Part, TokenLayout
 from gyroformer.ops.blockwise import tangent_sum
 from gyroformer.options import FromOptions, takes
 from gyroformer.options.layers import (
@@ -39,12 +41,12 @@ class FeedForward(nn.Module):
         dim, width, dropout = options.dim, options.ffn_dim or options.dim, options.weight_dropout
         self.up = TangentLinear(dim, width, weight_dropout=dropout)
         self.activation = ACTIVATIONS[options.activation]
-        self.dropout = nn.Dropout(options.tangent_dropout)
+        self.dropout = TokenDropout(options.tangent_dropout)
         self.down = TangentLinear(width, dim, weight_dropout=dropout)
 
-    def forward(self, u: Float[Tensor, "*B dim"]) -> Float[Tensor, "*B dim"]:
+    def forward(self, u: Float[Tensor, "*B dim"], part: Part | None = None) -> Float[Tensor, "*B dim"]:
         """Return ``(..., dim)`` for ``(..., dim)``."""
-        return self.down(self.dropout(self.activation(self.up(u))))
+        return self.down(self.dropout(self.activation(self.up(u)), part))
 
 
 class Block(FromOptions, nn.Module):
@@ -59,7 +61,7 @@ class Block(FromOptions, nn.Module):
         self.ffn = FeedForward(options)
         self.norm1 = nn.LayerNorm(options.dim) if options.norm else nn.Identity()
         self.norm2 = nn.LayerNorm(options.dim) if options.norm else nn.Identity()
-        self.dropout = nn.Dropout(options.tangent_dropout)
+        self.dropout = TokenDropout(options.tangent_dropout)
 
     @property
     def heads(self) -> int:
@@ -68,14 +70,16 @@ class Block(FromOptions, nn.Module):
 
     def tangent(
         self, u: Float[Tensor, "B N dim"], layout: TokenLayout = ONE_SEQUENCE
-    ) -> Float[Tensor, "B N dim"]:
-        """Return the block of tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
-        add = self.addition()
+    ) -> Float[Tensor, "B R dim"]:
+        """Return the block of tangent vectors ``(B, N, dim)``, for the R that the layout asks for."""
+        add, part = self.addition(), layout.part_asked_for
         if self.norm_first:
-            u = add(self.dropout(self.attention.tangent(self.norm1(u), layout)), u)
-            return add(self.dropout(self.ffn(self.norm2(u))), u)
-        u = self.norm1(add(self.dropout(self.attention.tangent(u, layout)), u))
-        return self.norm2(add(self.dropout(self.ffn(u)), u))
+            step = self.attention.tangent(self.norm1(u), layout)
+            u = add(self.dropout(step, part), layout.asked_for(u))
+            return add(self.dropout(self.ffn(self.norm2(u), part), part), u)
+        step = self.attention.tangent(u, layout)
+        u = self.norm1(add(self.dropout(step, part), layout.asked_for(u)))
+        return self.norm2(add(self.dropout(self.ffn(u, part), part), u))
 
     def addition(self) -> Callable[[Tensor, Tensor], Tensor]:
         """Return the function that adds a step to vectors, both ``(B, N, dim)``."""
@@ -155,7 +159,10 @@ class Encoder(FromOptions, nn.Module):
         mask: Bool[Tensor, "*B N"] | None = None,
         segment: Int[Tensor, " N"] | None = None,
         count: int | None = None,
-    ) -> Float[Tensor, "*B N heads d"]:
+        *,
+        read: int | None = None,
+        part: Part | None = None,
+    ) -> Float[Tensor, "*B R heads d"]:
         """Return the result as tangent vectors at the origin, ``(..., heads, d)``.
 
         Args:
@@ -164,18 +171,22 @@ class Encoder(FromOptions, nn.Module):
             segment: ``(N,)``, the sequence of each token, for many sequences in one row without padding
                 (linear attention, ``tokens (N, dim)``).
             count: number of sequences in ``segment``.
+            read: how many tokens, the first ones, are asked for (None: all); the last block does no more for the
+                others than let them be attended to.
+            part: which tokens of one sequence these are, where other processes have the others; None for all.
         """
         self._check(tokens, mask, segment, count)
         u = tokens if tokens.dim() == 3 else tokens.unsqueeze(0)
-        u = self.encode(u, TokenLayout(mask, segment, count or 1))
+        u = self.encode(u, TokenLayout(mask, segment, count or 1, read=read, part=part))
         return (u if tokens.dim() == 3 else u.squeeze(0)).unflatten(-1, (self.heads, -1))
 
-    def encode(self, u: Float[Tensor, "B N dim"], layout: TokenLayout) -> Float[Tensor, "B N dim"]:
+    def encode(self, u: Float[Tensor, "B N dim"], layout: TokenLayout) -> Float[Tensor, "B R dim"]:
         """Return all blocks of tangent vectors, one after the other; padding comes out as zero."""
-        for block in self.blocks:
-            u = block.tangent(u, layout)  # type: ignore[operator]
-        u = self.final_norm(u)
-        return u if layout.mask is None else torch.where(layout.mask.unsqueeze(-1), u, 0.0)
+        *before, last = self.blocks
+        for block in before:
+            u = block.tangent(u, dc.replace(layout, read=None))  # type: ignore[operator]
+        u = self.final_norm(last.tangent(u, layout))  # type: ignore[operator]
+        return u if layout.mask is None else torch.where(layout.asked_for(layout.mask).unsqueeze(-1), u, 0.0)
 
     @property
     def curvatures(self) -> Float[Tensor, "layers heads"]:

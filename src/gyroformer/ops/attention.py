@@ -13,9 +13,26 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from gyroformer.processes.tensors import all_sum, gathered
+
 KINDS = ("softmax", "linear")
 #: absolute error that rounding may make in a score of softmax attention, see ``_bounded``
 SCORE_ERROR = 0.1
+
+
+@dc.dataclass(frozen=True, slots=True)
+class Part:
+    """Which tokens of a longer row these are; the others are in other processes.
+
+    Attributes:
+        places: where they stand in the row, piece by piece.
+        total: number of tokens in the row.
+        first: number of tokens in the piece of the row that the first of ``places`` is of.
+    """
+
+    places: tuple[slice, ...]
+    total: int
+    first: int
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -31,6 +48,9 @@ class TokenLayout:
             ``scaled_dot_product_attention`` takes it, True for those that do or numbers that are added to the scores;
             broadcasts to ``(B, H, N, N)``.
         alone: ``(B, H or 1, N)``, True for tokens that no token is left to attend to; attention gives them the origin.
+        read: how many tokens, the first ones, are asked for: the others are attended to, and what becomes of them is
+            not computed; None for all.
+        part: which tokens of one sequence these are; None for all. ``read`` are then those of its first piece.
     """
 
     mask: Tensor | None = None
@@ -39,6 +59,19 @@ class TokenLayout:
     causal: bool = False
     pairs: Tensor | None = None
     alone: Tensor | None = None
+    read: int | None = None
+    part: Part | None = None
+
+    @property
+    def part_asked_for(self) -> Part | None:
+        """The same as ``part`` among the tokens that are asked for."""
+        if self.part is None or self.read is None:
+            return self.part
+        return Part(self.part.places[:1], self.part.first, self.part.first)
+
+    def asked_for(self, x: Float[Tensor, "B N *rest"]) -> Float[Tensor, "B R *rest"]:
+        """Return the part of ``x`` that belongs to the tokens that are asked for."""
+        return x if self.read is None else x[:, : self.read]
 
 
 #: all tokens attend to all
@@ -46,14 +79,16 @@ ONE_SEQUENCE = TokenLayout()
 
 
 def attend_within(
-    query: Float[Tensor, "B H N d"],
+    query: Float[Tensor, "B H R d"],
     key: Float[Tensor, "B H N d"],
     lifted: Float[Tensor, "B H N v"],
     *,
     kind: str,
     layout: TokenLayout,
-) -> Float[Tensor, "B H N v"]:
-    """Return the sums of :func:`attend` among the tokens that the layout joins."""
+) -> Float[Tensor, "B H R v"]:
+    """Return the sums of :func:`attend` among the tokens that the layout joins, for those that it asks for."""
+    if layout.part is not None:
+        return attend_in_part(query, key, lifted, kind=kind)
     if layout.segment is None:
         if kind == "linear" and layout.causal:
             return causal_linear_attention(query, key, lifted, layout.mask)
@@ -64,17 +99,17 @@ def attend_within(
 
 
 def attend(
-    query: Float[Tensor, "B H N d"],
+    query: Float[Tensor, "B H R d"],
     key: Float[Tensor, "B H N d"],
     lifted: Float[Tensor, "B H N v"],
     *,
     kind: str,
     mask: Bool[Tensor, "B N"] | None = None,
-) -> Float[Tensor, "B H N v"]:
-    """Return weighted sums of lifted values ``(B, H, N, d + 1)``.
+) -> Float[Tensor, "B H R v"]:
+    """Return weighted sums of lifted values, ``(B, H, R, d + 1)``.
 
     Args:
-        query: ``(B, H, N, d)``.
+        query: ``(B, H, R, d)``.
         key: ``(B, H, N, d)``.
         lifted: ``(B, H, N, d + 1)``.
         kind: ``"softmax"`` (exact, quadratic) or ``"linear"`` (feature map ELU + 1, linear in N).
@@ -84,6 +119,23 @@ def attend(
     if kind == "linear":
         return linear_attention(query, key, lifted, keep)
     return softmax_attention(query, key, lifted, None if keep is None else keep[:, None, None, :])
+
+
+def attend_in_part(
+    query: Float[Tensor, "B H R d"],
+    key: Float[Tensor, "B H N d"],
+    lifted: Float[Tensor, "B H N v"],
+    *,
+    kind: str,
+) -> Float[Tensor, "B H R v"]:
+    """Return the sums of :func:`attend` for this process's tokens, over the tokens of all processes.
+
+    Linear attention adds up the φ(K)ᵀ · lifted, d · (d + 1) numbers a head; softmax attention has to see all keys.
+    """
+    if kind == "linear":
+        return feature_map(query) @ all_sum(feature_map(key).mT @ lifted)
+    key, lifted = (gathered(x.movedim(2, 0)).movedim(0, 2) for x in (key, lifted))
+    return softmax_attention(query, key, lifted)
 
 
 def attended(mask: Bool[Tensor, "B N"] | None) -> Bool[Tensor, "B N"] | None:
@@ -175,16 +227,16 @@ def causal_piece(width: int) -> int:
 
 
 def ragged_linear_attention(
-    query: Float[Tensor, "H T d"],
+    query: Float[Tensor, "H R d"],
     key: Float[Tensor, "H T d"],
     lifted: Float[Tensor, "H T v"],
     segment: Int[Tensor, " T"],
     count: int,
-) -> Float[Tensor, "H T v"]:
+) -> Float[Tensor, "H R v"]:
     """Return linear attention within each of ``count`` sequences of one long row of tokens, without padding.
 
     Args:
-        query: ``(H, T, d)``.
+        query: ``(H, R, d)``, of the first R tokens.
         key: ``(H, T, d)``.
         lifted: ``(H, T, d + 1)``.
         segment: ``(T,)``, the sequence of each token.
@@ -192,7 +244,7 @@ def ragged_linear_attention(
     """
     outer = feature_map(key).unsqueeze(-1) * lifted.unsqueeze(-2)  # (H, T, d, d + 1)
     sums = outer.new_zeros(outer.size(0), count, *outer.shape[2:]).index_add(1, segment, outer)
-    return (feature_map(query).unsqueeze(-2) @ sums.index_select(1, segment)).squeeze(-2)
+    return (feature_map(query).unsqueeze(-2) @ sums.index_select(1, segment[: query.size(1)])).squeeze(-2)
 
 
 def attend_reference(query: Tensor, key: Tensor, lifted: Tensor, *, kind: str, mask: Tensor | None) -> Tensor:

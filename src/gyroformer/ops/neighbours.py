@@ -92,6 +92,11 @@ class Neighbours:
         return self.indptr.diff()
 
     @property
+    def lists(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """``indptr`` and ``indices``, then those of the reversed graph."""
+        return (self.indptr, self.indices, *(self.back or (self.indptr, self.indices)))
+
+    @property
     def source(self) -> Tensor:
         """The node under which each entry of ``indices`` stands, int64 ``(E,)``: with it all directed edges."""
         nodes = torch.arange(self.num_nodes, device=self.indptr.device)

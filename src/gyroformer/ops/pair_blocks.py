@@ -19,6 +19,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from gyroformer.errors import UsageError
@@ -152,14 +153,16 @@ class Sum:
     columns: Tensor | None
     squared: bool
     compiled: bool
+    #: the rows, consecutive ones
+    rows: slice
 
     def blocks(self, heads: int) -> Iterator[tuple[slice, Tensor]]:
         """Yield consecutive rows, and which columns count for each of them, ``(R, K)``."""
-        nodes = self.neighbours.num_nodes
+        nodes, end = self.neighbours.num_nodes, self.rows.stop
         count = nodes if self.columns is None else self.columns.numel()
         rows = COMPILED_ROWS if self.compiled else block_rows(heads * count)
-        for first in range(0, nodes, rows):
-            some = torch.arange(first, min(first + rows, nodes), device=self.neighbours.indptr.device)
+        for first in range(self.rows.start, end, rows):
+            some = torch.arange(first, min(first + rows, end), device=self.neighbours.indptr.device)
             left_out = self.neighbours.adjacent(some)
             left_out[torch.arange(some.numel(), device=some.device), some] = True
             keep = ~(left_out if self.columns is None else left_out[:, self.columns])
@@ -173,7 +176,7 @@ class Sum:
 
 
 class PairSums(torch.autograd.Function):
-    """S ``(N,)`` from sine ``(N, H, d)``, cosine ``(N, H, 1)``, k ``(H,)`` and biases ``(N,)`` or None."""
+    """S ``(R,)`` of some rows from sine ``(N, H, d)``, cosine ``(N, H, 1)``, k ``(H,)`` and biases ``(N,)`` or None."""
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
@@ -210,10 +213,12 @@ class PairSums(torch.autograd.Function):
         total: list[Tensor] = []
         for rows, keep in what.blocks(sine.shape[1]):
             bias = what.bias(rise, pull, rows)
-            found = gradients(_rows(points, rows), others, k, bias, keep, what.squared, grad[rows])
+            mine_grad = grad[rows.start - what.rows.start : rows.stop - what.rows.start]
+            found = gradients(_rows(points, rows), others, k, bias, keep, what.squared, mine_grad)
             mine.append(found[:3])
             total = [a + b for a, b in zip(total, found[3:], strict=True)] if total else [*found[3:]]
-        by_p, by_c, by_rise = (torch.cat(parts, -1) for parts in zip(*mine, strict=True))
+        around = what.rows.start, sine.shape[0] - what.rows.stop
+        by_p, by_c, by_rise = (F.pad(torch.cat(parts, -1), around) for parts in zip(*mine, strict=True))
         *to_columns, by_k = total
         by_p, by_c, by_pull = (
             at + (drawn if what.columns is None else torch.zeros_like(at).index_add(-1, what.columns, drawn))

@@ -19,9 +19,11 @@ from torch import Tensor
 
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.ops.lifted import at_least_float32
-from gyroformer.ops.native import build, fused, fused_pairs
+from gyroformer.ops.native import build, fused, fused_pair_list, fused_pairs, shared
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.ops.pair_blocks import PairSums, Sum, block_rows, laid_out, quotients, squared_distances
+from gyroformer.processes.group import count as processes
+from gyroformer.processes.tensors import gathered, share
 
 __all__ = [
     "FORMS",
@@ -47,6 +49,8 @@ def pair_squared_dist(sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, t
         target: nodes ``(M,)``.
     """
     sine, cosine, k = _checked(sine, cosine, k)
+    if fused.usable(sine, cosine, k):
+        return fused_pair_list.pair_squared_dist(sine, cosine, k, source, target)
     delta = cosine[target] * sine[source] - cosine[source] * sine[target]
     return squared_distances(delta.square().sum(-1), k, -1)
 
@@ -134,12 +138,11 @@ def log_partition(
     bias = checked_bias(bias, sine)
     if _chosen(form, sine, cosine, k, *(bias or ())) == "native":
         ordered = None if columns is None else columns.sort().values
-        return fused_pairs.log_partition(
-            (sine, cosine, k), bias, neighbours, ordered, scale=float(scale), squared=squared
-        )
-    what = Sum(neighbours, columns, squared, compiled=form == "compiled")
+        native = fused_pairs.log_partition if processes() == 1 else shared.log_partition
+        return native((sine, cosine, k), bias, neighbours, ordered, scale=float(scale), squared=squared)
+    what = Sum(neighbours, columns, squared, form == "compiled", share(neighbours.num_nodes))
     sums: Tensor = PairSums.apply(sine, cosine, k, *(bias or (None, None)), what)
-    return torch.log1p(scale * sums)
+    return torch.log1p(scale * gathered(sums))
 
 
 def _chosen(form: str, *tensors: Tensor) -> str:

@@ -70,7 +70,7 @@ class PseudoHyperboloidPositions:
     ) -> Tensor:
         """Return ``(N,)``: see :func:`gyroformer.ops.pairs.log_partition`."""
         check_graph(self.x, neighbours, columns)
-        what = Sum(neighbours, columns, squared, compiled=False)
+        what = Sum(neighbours, columns, squared, compiled=False, rows=slice(0, len(self)))
         bias = checked_bias(bias, self.x)
         sums = pair_sums(self._ambient(), -1 / wide(self.k), self.time, what, self.x.dtype, bias)
         return torch.log1p(scale * sums)

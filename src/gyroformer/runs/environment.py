@@ -6,16 +6,18 @@ from collections.abc import Mapping
 import torch
 
 from gyroformer.ops.native import build
+from gyroformer.processes.group import count as processes
 
 Environment = dict[str, str | int | None]
 
 
 def environment() -> Environment:
-    """Return the version of torch, the machine, the threads, and which C++ kernels were used (None: not asked for)."""
+    """Return the version of torch, the machine, threads and processes, and which C++ kernels were used (None: none)."""
     return {
         "torch": torch.__version__,
         "machine": platform.machine(),
         "threads": torch.get_num_threads(),
+        "processes": processes(),
         "kernels": build.used(),
     }
 

@@ -99,7 +99,7 @@ def _manifest(
         },
         "platform": platform.platform(),
         "machine": platform.machine(),
-        **{key: value for key, value in environment().items() if key in ("threads", "kernels")},
+        **{key: value for key, value in environment().items() if key in ("threads", "processes", "kernels")},
         "dtype": str(parameter.dtype).removeprefix("torch."),
         "device": str(parameter.device),
         "compiled": compiled,

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from gyroformer.errors import DataError, DivergedError, UsageError
 from gyroformer.ops.neighbours import Neighbours
+from gyroformer.processes.tensors import share, sum_numbers
 
 
 @torch.no_grad()
@@ -54,16 +55,26 @@ def mean_precision_and_rank(
     """Return the mean average precision and the mean rank.
 
     The rank of a neighbour of u is 1 and the number of non-neighbours that are no farther; the mean goes over all
-    neighbours of all nodes. The arguments are those of :func:`mean_average_precision`.
+    neighbours of all nodes. The arguments are those of :func:`mean_average_precision`. Processes that compute as one
+    take some nodes each.
     """
     rows = _with_neighbours(neighbours, nodes)
-    total, ranks = 0.0, 0.0
-    for some in rows.split(block):
-        distances = rows_of_distances(some)
-        _check(distances, some, neighbours.num_nodes)
-        precision, rank = precision_and_ranks(distances, some, neighbours)
-        total += precision.sum().item()
-        ranks += rank.sum().item()
+    total, ranks, wrong = 0.0, 0.0, None
+    try:
+        mine = rows[share(rows.numel())]
+        for some in mine.split(block) if mine.numel() else ():
+            distances = rows_of_distances(some)
+            _check(distances, some, neighbours.num_nodes)
+            precision, rank = precision_and_ranks(distances, some, neighbours)
+            total += precision.sum().item()
+            ranks += rank.sum().item()
+    except DivergedError as error:
+        wrong = error
+    total, ranks, failed = sum_numbers([total, ranks, float(wrong is not None)])
+    if wrong is not None or failed:  # in all processes or in none
+        raise wrong or DivergedError(
+            "mean average precision: another process found a distance that is not finite"
+        )
     return total / rows.numel(), ranks / int(neighbours.degree[rows].sum())
 
 

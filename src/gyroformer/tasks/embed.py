@@ -127,6 +127,7 @@ class Reconstruction(Task):
     uses_weights = True
     shown = ("map",)
     judged_by = "map"
+    shares_loss = True
 
     def __init__(
         self,
@@ -186,11 +187,13 @@ class Reconstruction(Task):
         return task
 
     def loss(self, model: "GraphModel") -> "Tensor":
-        """Return the loss, summed over both directions of all edges."""
+        """Return the loss, summed over both directions of all edges: this process's edges and nodes."""
+        from gyroformer.processes.tensors import share
         from gyroformer.tasks.decoders import plain_distance
 
         positions = model.positions(self.data)
-        distances = positions.pair_squared_dist(self.source, self.target)
+        edges, rows = share(self.source.numel()), share(len(positions))
+        distances = positions.pair_squared_dist(self.source[edges], self.target[edges])
         if not self.squared:
             distances = plain_distance(distances)
         columns = drawn_columns(self.negatives, len(positions), positions.device)
@@ -198,8 +201,8 @@ class Reconstruction(Task):
         partition = positions.log_partition(
             self.neighbours, columns=columns, scale=scale, squared=self.squared
         )
-        near = distances if self.weight is None else self.weight * distances
-        return 2 * near.sum() + (self.strength * partition).sum()
+        near = distances if self.weight is None else self.weight[edges] * distances
+        return 2 * near.sum() + (self.strength * partition)[rows].sum()
 
     def evaluate(self, model: "GraphModel") -> dict[str, float]:
         """Return the mean average precision in percent, on the graph itself."""

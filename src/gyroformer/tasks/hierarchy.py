@@ -77,6 +77,7 @@ class Hierarchy(Task):
     Objective = EmbedObjective
     shown = ("hierarchy_map", "mean_rank", "direction", "map", "test_map", "test_auc")
     judged_by = "hierarchy_map"
+    shares_loss = True
     uses_direction = True
 
     def __init__(
@@ -128,8 +129,10 @@ class Hierarchy(Task):
         return task
 
     def loss(self, model: "GraphModel") -> "Tensor":
-        """Return the loss, summed over all pairs of a node and an ancestor."""
+        """Return the loss, summed over all pairs of a node and an ancestor: this process's pairs."""
         from torch.nn.functional import softplus
+
+        from gyroformer.processes.tensors import share
 
         positions = model.positions(self.data)
         columns = drawn_columns(self.negatives, len(positions), positions.device)
@@ -137,7 +140,9 @@ class Hierarchy(Task):
         others = positions.log_partition(
             self.ancestors, columns=columns, scale=scale, bias=self.score.bias(positions)
         )
-        return softplus(others[self.below] - self.score.pairs(positions, self.below, self.above)).sum()
+        pairs = share(self.below.numel())
+        below, above = self.below[pairs], self.above[pairs]
+        return softplus(others[below] - self.score.pairs(positions, below, above)).sum()
 
     def evaluate(self, model: "GraphModel") -> dict[str, float]:
         """Return the metrics on the hierarchy itself; percentages but for the rank."""

@@ -49,10 +49,13 @@ class Trainable(ABC):
     name: ClassVar[str]
     #: parameters of the task's own (a decoder), trained, saved and restored with the model's
     module: "nn.Module | None" = None
+    #: whether several processes that compute as one share the loss: each returns a part, and the parts add up to it;
+    #: if not, each returns the whole, which is right too and saves no time
+    shares_loss: ClassVar[bool] = False
 
     @abstractmethod
     def loss(self, model: "GraphModel") -> "Tensor":
-        """Return the scalar to be lowered."""
+        """Return the scalar to be lowered, or this process's part of it (``shares_loss``)."""
 
     @abstractmethod
     def evaluate(self, model: "GraphModel") -> dict[str, float]:

@@ -40,6 +40,13 @@ class GraphTokens:
     edges: Tensor | None
     edge_features: Tensor | None
 
+    def some_edges(self, some: slice) -> "GraphTokens":
+        """Return the same with some of the edges only."""
+        if self.edges is None or some == slice(0, self.edges.size(1)):
+            return self
+        features = None if self.edge_features is None else self.edge_features[some]
+        return GraphTokens(self.identifiers, self.edges[:, some], features)
+
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
 def graph_tokens(data: "Data", options: TokenOptions) -> GraphTokens:

@@ -15,8 +15,11 @@ from torch import Tensor, nn
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.spectral.laplacian import flip_signs
 from gyroformer.nn.features import NodeFeatures
+from gyroformer.ops.attention import Part
 from gyroformer.options import FromOptions, takes
 from gyroformer.options.models import TokenizerOptions
+from gyroformer.processes.group import count as processes
+from gyroformer.processes.tensors import gathered, share, taken
 from gyroformer.tokens.prepare import GraphTokens, graph_tokens, prepare_graph
 
 if TYPE_CHECKING:
@@ -32,12 +35,18 @@ class TokenRow:
         nodes: number of node tokens, the first in the row.
         segment: ``(T,)``, the graph of each token; None for a single graph.
         graphs: number of graphs.
+        part: which tokens of the graph these are, where several processes have some each; None for all.
     """
 
     tokens: Tensor
     nodes: int
     segment: Tensor | None
     graphs: int
+    part: Part | None = None
+
+    def all_nodes(self, u: Tensor) -> Tensor:
+        """Return what was made of these nodes, ``(nodes, ...)``, with what other processes made of the others."""
+        return u if self.part is None else gathered(u)
 
     def padded(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return tokens ``(B, N, dim)``, mask ``(B, N)`` and the index ``(T,)`` of each token in ``B * N``."""
@@ -100,25 +109,36 @@ class GraphTokenizer(FromOptions, nn.Module):
         )
 
     def forward(self, data: "Data", x: Tensor | None = None) -> TokenRow:
-        """Return the tokens of ``data``, one graph or a ``Batch``; ``x`` replaces its node features."""
+        """Return the tokens of ``data``, one graph or a ``Batch``; ``x`` replaces its node features.
+
+        Where several processes compute as one, each has some of a graph's nodes and some of its edges.
+        """
         nodes = int(data.num_nodes or 0)
         if nodes == 0:
             raise DataError("the graph has no node: there is nothing to encode")
         prepared = graph_tokens(data, self.options)
         first, second = self._identifier_parts(prepared)
-        rows = [self._node_tokens(nodes, data.x if x is None else x, first + second)]
         batch = data.batch if "batch" in data else None
-        segments = [batch]
+        # graphs of a batch are too small to be shared, and there is one token only for a whole graph
+        whole = batch is not None or self.graph_type is not None or processes() == 1
+        some = slice(0, nodes) if whole else share(nodes)
+        rows = [self._node_tokens(nodes, data.x if x is None else x, first + second, some)]
+        segments, places, total = [batch], [some], nodes
         if self.edge_type is not None:
             assert prepared.edges is not None
-            rows.append(self._edge_tokens(prepared, first, second))
+            edges = prepared.edges.size(1)
+            mine = slice(0, edges) if whole else share(edges)
+            rows.append(self._edge_tokens(prepared.some_edges(mine), first, second))
+            places.append(slice(nodes + mine.start, nodes + mine.stop))
+            total += edges
             segments.append(None if batch is None else batch[prepared.edges[0]])
         graphs = 1 if batch is None else int(data.num_graphs)
         if self.graph_type is not None:
             rows.append(self.graph_type.expand(graphs, self.dim))
             segments.append(None if batch is None else torch.arange(graphs, device=batch.device))
         segment = None if batch is None else torch.cat([s for s in segments if s is not None])
-        return TokenRow(torch.cat(rows), nodes, segment, graphs)
+        part = None if whole else Part(tuple(places), total, nodes)
+        return TokenRow(torch.cat(rows), some.stop - some.start, segment, graphs, part)
 
     def _identifier_parts(self, prepared: GraphTokens) -> tuple[Tensor, Tensor]:
         """Return P W₁ and P W₂, ``(N, dim)`` each, for W = [W₁; W₂]."""
@@ -132,9 +152,9 @@ class GraphTokenizer(FromOptions, nn.Module):
         left, right = self.identifier_map.weight.chunk(2, dim=1)
         return vectors @ left.mT, vectors @ right.mT
 
-    def _node_tokens(self, nodes: int, x: Tensor | None, identifier: Tensor) -> Tensor:
-        base = (self.node_type + identifier).expand(nodes, self.dim)
-        return base if self.features is None else base + self.features(nodes, x)
+    def _node_tokens(self, nodes: int, x: Tensor | None, identifier: Tensor, some: slice) -> Tensor:
+        base = taken((self.node_type + identifier).expand(nodes, self.dim), some)
+        return base if self.features is None else base + self.features(nodes, x, some)
 
     def _edge_tokens(self, prepared: GraphTokens, first: Tensor, second: Tensor) -> Tensor:
         assert self.edge_type is not None
@@ -145,7 +165,7 @@ class GraphTokenizer(FromOptions, nn.Module):
             first = second = both
         tokens = self.edge_type.expand(source.numel(), self.dim)
         if self.identifier_map is not None:
-            tokens = tokens + first[source] + second[target]
+            tokens = tokens + first.index_select(0, source) + second.index_select(0, target)
         if self.edge_map is None:
             return tokens
         features = prepared.edge_features

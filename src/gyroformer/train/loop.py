@@ -5,6 +5,7 @@ go back to, tells its listener, and writes a checkpoint if it is time. A run tha
 ends in the same bits as one that was not.
 """
 
+import dataclasses as dc
 import logging
 import math
 import time
@@ -15,8 +16,12 @@ import torch
 from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from gyroformer.errors import DivergedError, Interrupted, UsageError
+from gyroformer.errors import DivergedError, EchoedError, Interrupted, ProcessLostError, UsageError
 from gyroformer.options.training import TrainOptions
+from gyroformer.processes.agreement import of_first
+from gyroformer.processes.group import count as processes
+from gyroformer.processes.group import is_first
+from gyroformer.processes.tensors import any_process, numbers_of_first, sum_gradients, sum_numbers
 from gyroformer.runs.checkpoint import Best, Checkpoint, State
 from gyroformer.runs.folder import RunFolder
 from gyroformer.runs.metrics_file import MetricsFile, Row
@@ -69,7 +74,7 @@ def fit(
         Interrupted: SIGINT or SIGTERM came; the run folder holds a checkpoint. Without a run folder it is
             KeyboardInterrupt.
     """
-    if settings.tensorboard and run is None:
+    if settings.tensorboard and run is None and is_first():
         raise UsageError("TensorBoard files need a run folder: give --out, or do without --tensorboard")
     if run is not None and run.finished:
         raise UsageError(f"{run.path}: this run is finished; its results are in results.json")
@@ -99,17 +104,10 @@ class _Training:
         self._until, self._stage = until, stage
         self.learner, self.settings, self.run, self.listen = learner, learner.settings, run, listen
         self.rows = run.metrics if run else MetricsFile(None)
-        found = run.load_checkpoint() if run else None
-        if found is None:
-            state = learner.state()
-            found = Checkpoint(0, state, 0, state, None, {}, stale=0, lowered=False, seconds=0.0)
-        else:
-            assert run is not None
-            best = {} if found.best is None else found.best.weights
-            for state in (found.state, found.good, {**found.state, **best}):
-                learner.check_state(state, str(run.checkpoints.path))
-            learner.load_state(found.state)
-            _log.info("%s: going on after epoch %d", run.path, found.epoch)
+        found, rows = of_first(self._found)
+        learner.load_state(found.state)
+        for row in rows[len(self.rows.rows) :]:  # which process 0 has read
+            self.rows.append(row)
         self.epoch, self.best, self.metrics, self.stale = found.epoch, found.best, found.metrics, found.stale
         self.good_epoch, self.good, self.lowered = found.good_epoch, found.good, found.lowered
         self._saved = found.epoch if found.epoch else None
@@ -120,6 +118,20 @@ class _Training:
         if run:
             # weights, two moments, the best weights, and a good state of another epoch; two of these are kept
             run.check_space(2 * 7 * sum(t.numel() * t.element_size() for t in learner.weights().values()))
+
+    def _found(self) -> tuple[Checkpoint, list[Row]]:
+        """Return the checkpoint to go on from, with the rows up to it, or the beginning."""
+        found = self.run.load_checkpoint() if self.run else None
+        if found is None:
+            state = self.learner.state()
+            found = Checkpoint(0, state, 0, state, None, {}, stale=0, lowered=False, seconds=0.0)
+        else:
+            assert self.run is not None
+            best = {} if found.best is None else found.best.weights
+            for state in (found.state, found.good, {**found.state, **best}):
+                self.learner.check_state(state, str(self.run.checkpoints.path))
+            _log.info("%s: going on after epoch %d", self.run.path, found.epoch)
+        return found, self.rows.rows
 
     @property
     def seconds(self) -> float:
@@ -136,6 +148,14 @@ class _Training:
 
     def finish(self, stop: StopRequest, board: Scalars) -> Outcome:
         """Train to the end."""
+        try:
+            self._train(stop, board)
+        except ProcessLostError:
+            self._rescue()
+            raise
+        return self._outcome()
+
+    def _train(self, stop: StopRequest, board: Scalars) -> None:
         while self.epoch < self.last and not self.out_of_patience:
             before = random_state()
             try:
@@ -150,9 +170,8 @@ class _Training:
             board(row)
             self._tell(row)
             self._maybe_save()
-            if stop:
+            if any_process(bool(stop)):
                 self._interrupt()
-        return self._outcome()
 
     def _note_convergence(self, loss: float) -> None:
         before = self.length.known
@@ -186,7 +205,10 @@ class _Training:
         return row
 
     def _step(self) -> float:
-        """Do one step of the optimizer and return the loss; nothing is changed if it is not finite."""
+        """Do one step of the optimizer and return the loss; nothing is changed if it is not finite.
+
+        Processes that compute as one go back from a part of the loss each and add up what they find.
+        """
         learner = self.learner
         learner.train()
         learner.optimizer.zero_grad(set_to_none=True)
@@ -195,10 +217,13 @@ class _Training:
             raise UsageError(
                 f"the loss of the task {learner.task.name!r} has the shape {tuple(loss.shape)}, not ()"
             )
-        loss.backward()
+        part = loss if learner.task.shares_loss or processes() == 1 else loss / processes()
+        part.backward()
+        sum_gradients(learner.parameters.values())
         given = [p for p in learner.parameters.values() if p.grad is not None]
         norm = get_total_norm([p.grad for p in given if p.grad is not None])
-        value, size = torch.stack((loss.detach().double(), norm.double().to(loss.device))).tolist()
+        value, size = torch.stack((part.detach().double(), norm.double().to(loss.device))).tolist()
+        value = sum_numbers([value])[0]
         if not math.isfinite(value) or not math.isfinite(size):
             raise NotFinite("the loss" if not math.isfinite(value) else "the gradient")
         if self.settings.clip is not None:
@@ -209,9 +234,10 @@ class _Training:
     def _evaluate(self) -> dict[str, float]:
         self.learner.train(False)
         with torch.no_grad():
-            metrics = {
-                name: float(value) for name, value in self.learner.task.evaluate(self.learner.model).items()
-            }
+            found = self.learner.task.evaluate(self.learner.model)
+            # the last digits may differ between machines, and what follows from them must not
+            numbers = numbers_of_first([float(value) for value in found.values()])
+            metrics = dict(zip(found, numbers, strict=True))
         wrong = [name for name, value in metrics.items() if not math.isfinite(value)]
         if wrong:
             raise NotFinite(f"the metric {wrong[0]!r}")
@@ -304,9 +330,16 @@ class _Training:
             self._saved = self.epoch
         self._saved_at = time.monotonic()  # after a failure too: not again at every epoch
 
+    def _rescue(self) -> None:
+        """Write the last good state, unless there is a checkpoint that is as new: another process has gone."""
+        epoch = self.good_epoch
+        if self.run is None or not epoch or (self._saved is not None and self._saved >= epoch):
+            return
+        self.run.save_checkpoint(dc.replace(self._checkpoint(), epoch=epoch, state=self.good))
+
     def _interrupt(self) -> None:
         if self.run is None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt if is_first() else EchoedError(Interrupted.exit_code)
         self._save(must=True)
         raise Interrupted(self.run.path, self.epoch)
 

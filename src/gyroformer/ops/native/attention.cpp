@@ -4,7 +4,11 @@
 // derivatives are written out by hand. Tokens are processed LANES at a time, coordinates transposed so that every
 // inner loop runs over tokens. Nothing but sums over tokens is kept between the passes: the backward pass computes
 // the rest again from its inputs.
+//
+// Both directions have two passes over the tokens with a sum between them. A caller who has only some of the tokens
+// asks for one pass at a time, and adds up the sums of all tokens in between.
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 #include <omp.h>
@@ -16,6 +20,8 @@ namespace {
 
 // set by the build from gyroformer.ops.attention: feature_floor
 constexpr float FLOOR = SET_FLOOR, LOWEST = SET_LOWEST;
+
+constexpr int FIRST = 1, SECOND = 2;  // the passes; both are FIRST | SECOND
 
 [[gnu::always_inline]] inline float feature(float x) {
   const float fall = exponential(x < 0.f ? (x > FLOOR ? x : FLOOR) : 0.f);
@@ -143,9 +149,11 @@ struct Unlift {
 
 extern "C" {
 
-// out (B, T, H, d) tangent vectors; sums (B, H, d, d + 1); qkv (B, T, 3, H, d); k (H); mask (B, T) or null
+// out (B, R, H, d) tangent vectors of the first R tokens; sums (B, H, d, d + 1); qkv (B, T, 3, H, d); k (H); mask (B, T)
+// or null; pass: FIRST writes the sums only, SECOND takes them and writes `out`
 void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask, float *out, float *sums,
-                          int64_t batch, int64_t tokens, int heads, int width, int threads) {
+                          int64_t batch, int64_t tokens, int64_t read, int pass, int heads, int width,
+                          int threads) {
   const int d = width, columns = width + 1, all = heads * width;
   const int64_t row = 3LL * heads * d, entries = 1LL * heads * d * columns;
   // whole from the start: the system may grant fewer threads than asked for
@@ -160,49 +168,55 @@ void gyroformer_attention(const float *qkv, const float *k, const uint8_t *mask,
     for (int64_t b = 0; b < batch; ++b) {
       const float *base = qkv + b * tokens * row;
       std::memset(acc.data(), 0, sizeof(float) * acc.size());
+      if (pass & FIRST) {
 #pragma omp for schedule(static)
-      for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
-        const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
-        load(xs.data(), base + t0 * row + all, row, all, count);
-        load(vs.data(), base + t0 * row + 2 * all, row, all, count);
-        for (int h = 0; h < heads; ++h) {
-          const float *x = xs.data() + h * d * LANES, *v = vs.data() + h * d * LANES;
-          t.from(v, k[h], d);
-          feature_block(f.data(), x, t.cosine, d);
-          mute(f.data(), mask ? mask + b * tokens + t0 : nullptr, d, count);
-          lift_block(lifted.data(), v, t, d);
-          outer(acc.data() + 1LL * h * d * columns * VECTOR, f.data(), lifted.data(), d, columns);
+        for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
+          const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+          load(xs.data(), base + t0 * row + all, row, all, count);
+          load(vs.data(), base + t0 * row + 2 * all, row, all, count);
+          for (int h = 0; h < heads; ++h) {
+            const float *x = xs.data() + h * d * LANES, *v = vs.data() + h * d * LANES;
+            t.from(v, k[h], d);
+            feature_block(f.data(), x, t.cosine, d);
+            mute(f.data(), mask ? mask + b * tokens + t0 : nullptr, d, count);
+            lift_block(lifted.data(), v, t, d);
+            outer(acc.data() + 1LL * h * d * columns * VECTOR, f.data(), lifted.data(), d, columns);
+          }
         }
+        gather(sums + b * entries, parts, entries);
       }
-      gather(sums + b * entries, parts, entries);
+      if (pass & SECOND) {
 #pragma omp for schedule(static)
-      for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
-        const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
-        load(xs.data(), base + t0 * row, row, all, count);
-        load(vs.data(), base + t0 * row + 2 * all, row, all, count);
-        for (int h = 0; h < heads; ++h) {
-          float *x = xs.data() + h * d * LANES;
-          t.from(vs.data() + h * d * LANES, k[h], d);
-          feature_block(f.data(), x, t.cosine, d);
-          times(lifted.data(), f.data(), sums + (b * heads + h) * d * columns, d, columns);
-          u.from(lifted.data(), k[h], d);
-          for (int j = 0; j < d; ++j) FOR_LANES x[j * LANES + l] = .5f * u.ratio[l] * lifted[j * LANES + l];
+        for (int64_t t0 = 0; t0 < read; t0 += LANES) {
+          const int count = static_cast<int>(read - t0 < LANES ? read - t0 : LANES);
+          load(xs.data(), base + t0 * row, row, all, count);
+          load(vs.data(), base + t0 * row + 2 * all, row, all, count);
+          for (int h = 0; h < heads; ++h) {
+            float *x = xs.data() + h * d * LANES;
+            t.from(vs.data() + h * d * LANES, k[h], d);
+            feature_block(f.data(), x, t.cosine, d);
+            times(lifted.data(), f.data(), sums + (b * heads + h) * d * columns, d, columns);
+            u.from(lifted.data(), k[h], d);
+            for (int j = 0; j < d; ++j) FOR_LANES x[j * LANES + l] = .5f * u.ratio[l] * lifted[j * LANES + l];
+          }
+          store(out + (b * read + t0) * all, xs.data(), all, all, count);
         }
-        store(out + (b * tokens + t0) * all, xs.data(), all, all, count);
       }
     }
   }
 }
 
+// grad_sums (H, d, d + 1) and transport (R, H) lie between the passes, of one sequence at a time; pass: FIRST
+// writes them and the gradient of the queries, SECOND takes them and writes that of keys and values; grad_k is added to
 void gyroformer_attention_backward(const float *qkv, const float *k, const uint8_t *mask, const float *sums,
-                                   const float *grad_out, float *grad_qkv, float *grad_k, int64_t batch,
-                                   int64_t tokens, int heads, int width, int threads) {
+                                   const float *grad_out, float *grad_qkv, float *grad_k, float *grad_sums,
+                                   float *transport, int64_t batch, int64_t tokens, int64_t read, int pass, int heads,
+                                   int width, int threads) {
   const int d = width, columns = width + 1, all = heads * width;
   const int64_t row = 3LL * heads * d, entries = 1LL * heads * d * columns;
   // whole from the start: the system may grant fewer threads than asked for
   std::vector<Block> parts(threads, Block(entries * VECTOR, 0.f));
   std::vector<double> slopes(static_cast<size_t>(threads) * heads, 0.0);
-  Block grad_sums(entries), transport(tokens * heads);
 #pragma omp parallel num_threads(threads)
   {
     const int me = omp_get_thread_num();
@@ -217,86 +231,92 @@ void gyroformer_attention_backward(const float *qkv, const float *k, const uint8
       float *grad_base = grad_qkv + b * tokens * row;
       std::memset(acc.data(), 0, sizeof(float) * acc.size());
       // queries: through the projection back to the sums over keys
+      if (pass & FIRST) {
 #pragma omp for schedule(static)
-      for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
-        const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
-        load(xs.data(), base + t0 * row, row, all, count);
-        load(vs.data(), base + t0 * row + 2 * all, row, all, count);
-        load(gs.data(), grad_out + (b * tokens + t0) * all, all, all, count);
-        for (int h = 0; h < heads; ++h) {
-          const float *m = sums + (b * heads + h) * d * columns;
-          const float *x = xs.data() + h * d * LANES;
-          float *g = gs.data() + h * d * LANES;
-          t.from(vs.data() + h * d * LANES, k[h], d);
-          feature_block(f.data(), x, t.cosine, d);
-          times(lifted.data(), f.data(), m, d, columns);
-          u.from(lifted.data(), k[h], d);
-          dot(weight, g, lifted.data(), d);
-          FOR_LANES weight[l] *= .5f;
-          for (int j = 0; j < d; ++j)
-            FOR_LANES back[j * LANES + l] = u.scale[l] * (.5f * u.ratio[l] * g[j * LANES + l] +
-                                            2.f * k[h] * weight[l] * u.by_a[l] * lifted[j * LANES + l]);
-          FOR_LANES back[d * LANES + l] = u.scale[l] * weight[l] * u.by_b[l];
-          FOR_LANES by_k[l] = weight[l] * u.by_a[l] * u.square[l];
-          slope[h] += total(by_k);
-          outer(acc.data() + 1LL * h * d * columns * VECTOR, f.data(), back.data(), d, columns);
-          times_transposed(g, m, back.data(), d, columns);
-          FOR_LANES part[l] = 0.f;
-          for (int j = 0; j < d; ++j) FOR_LANES {
-            const float q = x[j * LANES + l];
-            const float slope_f = g[j * LANES + l] * feature_slope(f[j * LANES + l]);
-            part[l] += q * slope_f;
-            g[j * LANES + l] = t.cosine[l] * t.cosine[l] * slope_f;
+        for (int64_t t0 = 0; t0 < read; t0 += LANES) {
+          const int count = static_cast<int>(read - t0 < LANES ? read - t0 : LANES);
+          load(xs.data(), base + t0 * row, row, all, count);
+          load(vs.data(), base + t0 * row + 2 * all, row, all, count);
+          load(gs.data(), grad_out + (b * read + t0) * all, all, all, count);
+          for (int h = 0; h < heads; ++h) {
+            const float *m = sums + (b * heads + h) * d * columns;
+            const float *x = xs.data() + h * d * LANES;
+            float *g = gs.data() + h * d * LANES;
+            t.from(vs.data() + h * d * LANES, k[h], d);
+            feature_block(f.data(), x, t.cosine, d);
+            times(lifted.data(), f.data(), m, d, columns);
+            u.from(lifted.data(), k[h], d);
+            dot(weight, g, lifted.data(), d);
+            FOR_LANES weight[l] *= .5f;
+            for (int j = 0; j < d; ++j)
+              FOR_LANES back[j * LANES + l] = u.scale[l] * (.5f * u.ratio[l] * g[j * LANES + l] +
+                                              2.f * k[h] * weight[l] * u.by_a[l] * lifted[j * LANES + l]);
+            FOR_LANES back[d * LANES + l] = u.scale[l] * weight[l] * u.by_b[l];
+            FOR_LANES by_k[l] = weight[l] * u.by_a[l] * u.square[l];
+            slope[h] += total(by_k);
+            outer(acc.data() + 1LL * h * d * columns * VECTOR, f.data(), back.data(), d, columns);
+            times_transposed(g, m, back.data(), d, columns);
+            FOR_LANES part[l] = 0.f;
+            for (int j = 0; j < d; ++j) FOR_LANES {
+              const float q = x[j * LANES + l];
+              const float slope_f = g[j * LANES + l] * feature_slope(f[j * LANES + l]);
+              part[l] += q * slope_f;
+              g[j * LANES + l] = t.cosine[l] * t.cosine[l] * slope_f;
+            }
+            for (int l = 0; l < count; ++l) transport[(t0 + l) * heads + h] = part[l];
           }
-          for (int l = 0; l < count; ++l) transport[(t0 + l) * heads + h] = part[l];
+          store(grad_base + t0 * row, gs.data(), row, all, count);
         }
-        store(grad_base + t0 * row, gs.data(), row, all, count);
+        gather(grad_sums, parts, entries);
       }
-      gather(grad_sums.data(), parts, entries);
       // keys and values: through the sums to the lifted points
+      if (pass & SECOND) {
 #pragma omp for schedule(static)
-      for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
-        const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
-        load(xs.data(), base + t0 * row + all, row, all, count);
-        load(vs.data(), base + t0 * row + 2 * all, row, all, count);
-        for (int h = 0; h < heads; ++h) {
-          const float *m = grad_sums.data() + 1LL * h * d * columns;
-          const float *x = xs.data() + h * d * LANES;
-          float *g = gs.data() + h * d * LANES, *v = vs.data() + h * d * LANES;
-          t.from(v, k[h], d);
-          feature_block(f.data(), x, t.cosine, d);
-          mute(f.data(), mask ? mask + b * tokens + t0 : nullptr, d, count);
-          lift_block(lifted.data(), v, t, d);
-          times_transposed(g, m, lifted.data(), d, columns);
-          times(back.data(), f.data(), m, d, columns);
-          for (int l = 0; l < LANES; ++l) part[l] = l < count ? transport[(t0 + l) * heads + h] : 0.f;
-          for (int j = 0; j < d; ++j) FOR_LANES {
-            const float slope_f = g[j * LANES + l] * feature_slope(f[j * LANES + l]);  // 0 where muted
-            part[l] += x[j * LANES + l] * slope_f;
-            g[j * LANES + l] = t.cosine[l] * t.cosine[l] * slope_f;
+        for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
+          const int count = static_cast<int>(tokens - t0 < LANES ? tokens - t0 : LANES);
+          load(xs.data(), base + t0 * row + all, row, all, count);
+          load(vs.data(), base + t0 * row + 2 * all, row, all, count);
+          for (int h = 0; h < heads; ++h) {
+            const float *m = grad_sums + 1LL * h * d * columns;
+            const float *x = xs.data() + h * d * LANES;
+            float *g = gs.data() + h * d * LANES, *v = vs.data() + h * d * LANES;
+            t.from(v, k[h], d);
+            feature_block(f.data(), x, t.cosine, d);
+            mute(f.data(), mask ? mask + b * tokens + t0 : nullptr, d, count);
+            lift_block(lifted.data(), v, t, d);
+            times_transposed(g, m, lifted.data(), d, columns);
+            times(back.data(), f.data(), m, d, columns);
+            for (int l = 0; l < LANES; ++l) part[l] = t0 + l < read ? transport[(t0 + l) * heads + h] : 0.f;
+            for (int j = 0; j < d; ++j) FOR_LANES {
+              const float slope_f = g[j * LANES + l] * feature_slope(f[j * LANES + l]);  // 0 where muted
+              part[l] += x[j * LANES + l] * slope_f;
+              g[j * LANES + l] = t.cosine[l] * t.cosine[l] * slope_f;
+            }
+            dot(weight, back.data(), v, d);
+            FOR_LANES {
+              const float c = t.cosine[l];
+              const float by_c = 2.f * t.sine[l] * weight[l] + 4.f * c * back[d * LANES + l] + 2.f * c * part[l];
+              const float by_s = 2.f * c * weight[l];
+              const float by_z = by_s * t.dsine[l] + by_c * t.dcosine[l];
+              by_k[l] = by_z * t.z[l];
+              weight[l] = 2.f * k[h] * by_z;
+            }
+            slope[h] += total(by_k);
+            for (int j = 0; j < d; ++j)
+              FOR_LANES v[j * LANES + l] = 2.f * t.cosine[l] * t.sine[l] * back[j * LANES + l] + weight[l] * v[j * LANES + l];
           }
-          dot(weight, back.data(), v, d);
-          FOR_LANES {
-            const float c = t.cosine[l];
-            const float by_c = 2.f * t.sine[l] * weight[l] + 4.f * c * back[d * LANES + l] + 2.f * c * part[l];
-            const float by_s = 2.f * c * weight[l];
-            const float by_z = by_s * t.dsine[l] + by_c * t.dcosine[l];
-            by_k[l] = by_z * t.z[l];
-            weight[l] = 2.f * k[h] * by_z;
-          }
-          slope[h] += total(by_k);
-          for (int j = 0; j < d; ++j)
-            FOR_LANES v[j * LANES + l] = 2.f * t.cosine[l] * t.sine[l] * back[j * LANES + l] + weight[l] * v[j * LANES + l];
+          store(grad_base + t0 * row + all, gs.data(), row, all, count);
+          store(grad_base + t0 * row + 2 * all, vs.data(), row, all, count);
+          for (int64_t t1 = std::max(t0, read); t1 < t0 + count; ++t1)  // queries that nobody asked for
+            std::memset(grad_base + t1 * row, 0, sizeof(float) * all);
         }
-        store(grad_base + t0 * row + all, gs.data(), row, all, count);
-        store(grad_base + t0 * row + 2 * all, vs.data(), row, all, count);
       }
     }
   }
   for (int h = 0; h < heads; ++h) {
     double sum = 0;
     for (int thread = 0; thread < threads; ++thread) sum += slopes[static_cast<size_t>(thread) * heads + h];
-    grad_k[h] = static_cast<float>(sum);
+    grad_k[h] += static_cast<float>(sum);
   }
 }
 

@@ -10,25 +10,35 @@ from gyroformer.ops.native import build
 from gyroformer.ops.neighbours import Neighbours
 
 
-def _call(name: str, tensors: list[Tensor | None], sizes: list[int], plain: bool, scale: float) -> None:
+def call(
+    name: str,
+    tensors: list[Tensor | None],
+    sizes: list[int],
+    plain: bool,
+    scale: float,
+    share: tuple[int, int] = (0, 1),
+) -> None:
+    """Call a kernel on all pairs, or on those of one of several shares."""
     library = build.library()
     assert library is not None
     nodes, count, heads, width = sizes
     getattr(library, name)(
         *(ctypes.c_void_p(None if tensor is None else tensor.data_ptr()) for tensor in tensors),
         *(ctypes.c_int64(size) for size in (nodes, count)),
-        *(ctypes.c_int(size) for size in (heads, width, plain)),
+        *(ctypes.c_int(size) for size in (heads, width, plain, *share)),
         ctypes.c_float(scale),
         ctypes.c_int(build.threads()),
     )
 
 
-def _sizes(sine: Tensor, columns: Tensor | None) -> list[int]:
+def sizes(sine: Tensor, columns: Tensor | None) -> list[int]:
+    """Return the sizes that the kernels ask for."""
     nodes, heads, width = sine.shape
     return [nodes, nodes if columns is None else columns.numel(), heads, width]
 
 
-def _contiguous(*tensors: Tensor | None) -> list[Tensor | None]:
+def contiguous(*tensors: Tensor | None) -> list[Tensor | None]:
+    """Return the tensors as the kernels read them."""
     return [None if tensor is None else tensor.contiguous() for tensor in tensors]
 
 
@@ -53,8 +63,8 @@ def _log_partition(
     squared: bool,
 ) -> Tensor:
     out = sine.new_empty(sine.shape[0])
-    inputs = _contiguous(sine, cosine, k, rise, pull, indptr, indices, back_indptr, back_indices, columns)
-    _call("gyroformer_log_partition", [*inputs, out], _sizes(sine, columns), not squared, scale)
+    inputs = contiguous(sine, cosine, k, rise, pull, indptr, indices, back_indptr, back_indices, columns)
+    call("gyroformer_log_partition", [*inputs, out], sizes(sine, columns), not squared, scale)
     return out
 
 
@@ -81,10 +91,10 @@ def _log_partition_backward(
     grad: Tensor,
 ) -> list[Tensor]:
     lists = (indptr, indices, back_indptr, back_indices, columns)
-    inputs = _contiguous(sine, cosine, k, rise, pull, *lists, logs, grad)
+    inputs = contiguous(sine, cosine, k, rise, pull, *lists, logs, grad)
     grads = [_like(tensor) for tensor in (sine, cosine, k, rise, pull) if tensor is not None]
     outputs = [*grads, None, None] if rise is None else grads
-    _call("gyroformer_log_partition_backward", [*inputs, *outputs], _sizes(sine, columns), not squared, scale)
+    call("gyroformer_log_partition_backward", [*inputs, *outputs], sizes(sine, columns), not squared, scale)
     return grads
 
 
@@ -140,6 +150,4 @@ def log_partition(
         scale: factor of the sum.
         squared: whether the exponent is the squared distance.
     """
-    lists = neighbours.indptr, neighbours.indices
-    back = lists if neighbours.back is None else neighbours.back
-    return _log_partition(*points, *(bias or (None, None)), *lists, *back, columns, scale, squared)
+    return _log_partition(*points, *(bias or (None, None)), *neighbours.lists, columns, scale, squared)

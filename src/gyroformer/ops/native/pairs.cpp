@@ -9,11 +9,17 @@
 //
 // A thread takes every n-th block of rows and adds to columns in a buffer of its own; the buffers are joined in the
 // threads' order. So the same number of threads gives the same bits.
+//
+// A caller may ask for the pairs of every n-th block of rows only, its share: sums and gradients of all shares add up
+// to those of all pairs.
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 #include <omp.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 #include "pair_distance.hpp"
 #include "scalar.hpp"
@@ -34,6 +40,19 @@ constexpr int WIDE = 4, GROUP = 2;
 #endif
 typedef float Register __attribute__((vector_size(4 * WIDE)));
 static_assert(LANES % (WIDE * GROUP) == 0, "a tile is a whole number of groups");
+
+// While one lives, results below float32's normal numbers count as 0 on its thread: exponentials of far pairs fall there,
+// and a processor takes a hundred times as long over such a number.
+class FlushToZero {
+#if defined(__SSE2__)
+  static constexpr unsigned FLUSH = 0x8040;  // results and operands
+  const unsigned before = _mm_getcsr();
+
+ public:
+  FlushToZero() { _mm_setcsr(before | FLUSH); }
+  ~FlushToZero() { _mm_setcsr(before); }
+#endif
+};
 
 [[gnu::always_inline]] inline Register get(const float *from) {
   Register x;
@@ -141,6 +160,10 @@ struct Lists {  // ascending nodes for each node
   const int64_t *indptr, *indices;
 };
 
+struct Share {  // the blocks of rows whose number leaves the rest `index` when divided by `count`
+  int index, count;
+};
+
 struct Graph {  // the points, the columns in tiles, the neighbours
   const float *sine, *cosine, *k;
   const float *rise, *pull;  // biases of nodes as rows and as columns; null for none
@@ -153,6 +176,9 @@ struct Graph {  // the points, the columns in tiles, the neighbours
   std::vector<float> tile_rise, tile_pull;  // of the columns; empty for none
   std::vector<int64_t> place;  // of each node among the columns, -1 if it is none; empty for all
   float poison;                // 0, or NaN if any input is not finite: series of bits would hide it
+  Share share{0, 1};
+
+  int64_t blocks() const { return (nodes + ROWS - 1) / ROWS; }
 
   bool tilted() const { return rise || left.indices != back.indices; }
 };
@@ -253,12 +279,13 @@ void forward(const Graph &g, float scale, float *out, int threads) {
   std::vector<std::vector<double>> parts(threads, std::vector<double>(symmetric ? g.tiles * LANES : 0, 0.0));
 #pragma omp parallel num_threads(threads)
   {
+    const FlushToZero flush;
     std::vector<double> &part = parts[omp_get_thread_num()];
     Cursor left, right;
     alignas(64) float q[LANES], square[LANES], e[LANES], back[LANES], mask[LANES], column[LANES];
 #pragma omp for schedule(static, 1)
-    for (int64_t first = 0; first < g.nodes; first += ROWS) {
-      const int64_t last = std::min<int64_t>(first + ROWS, g.nodes);
+    for (int64_t block = g.share.index; block < g.blocks(); block += g.share.count) {
+      const int64_t first = block * ROWS, last = std::min<int64_t>(first + ROWS, g.nodes);
       left.start(g, g.left, first, last);
       if (TILTED && symmetric) right.start(g, g.back, first, last);
       for (int64_t t = symmetric ? first / LANES : 0; t < g.tiles; ++t) {
@@ -292,7 +319,8 @@ void forward(const Graph &g, float scale, float *out, int threads) {
     double sum = rows[u];
     if (symmetric)
       for (const auto &part : parts) sum += part[u];
-    out[u] = static_cast<float>(std::log1p(scale * sum)) + g.poison;
+    // a part of a sum has no logarithm that would be of use
+    out[u] = static_cast<float>(g.share.count == 1 ? std::log1p(scale * sum) : scale * sum) + g.poison;
   }
 }
 
@@ -317,6 +345,7 @@ void backward(const Graph &g, float scale, const float *logs, const float *grad,
   std::vector<std::vector<double>> term_parts(threads, std::vector<double>(places, 0.0)), back_parts(term_parts);
 #pragma omp parallel num_threads(threads)
   {
+    const FlushToZero flush;
     const int me = omp_get_thread_num();
     std::vector<float> &part = parts[me];
     double *slope = slopes.data() + static_cast<size_t>(me) * g.heads;
@@ -324,8 +353,8 @@ void backward(const Graph &g, float scale, const float *logs, const float *grad,
     alignas(64) float q[LANES], square[LANES], e[LANES], back[LANES] = {}, mask[LANES], factor[LANES], twice[LANES];
     std::vector<float> by_q(g.heads * LANES), by_k(g.heads * LANES), column(size * LANES), row(ROWS * size * WIDE);
 #pragma omp for schedule(static, 1)
-    for (int64_t first = 0; first < g.nodes; first += ROWS) {
-      const int64_t last = std::min<int64_t>(first + ROWS, g.nodes);
+    for (int64_t block = g.share.index; block < g.blocks(); block += g.share.count) {
+      const int64_t first = block * ROWS, last = std::min<int64_t>(first + ROWS, g.nodes);
       left.start(g, g.left, first, last);
       if (TILTED && symmetric) right.start(g, g.back, first, last);
       std::fill(row.begin(), row.end(), 0.f);
@@ -420,29 +449,34 @@ extern "C" {
 // out (N) = log(1 + scale Σ exp(rise_u + pull_v - d²)) over the columns v (ascending nodes; null: all) that are neither
 // u nor in its list; sine (N, H, d); cosine (N, H); k (H); rise and pull (N), or null for none; indptr (N + 1) and
 // indices: ascending lists of what each node leaves out; back_indptr and back_indices: of the nodes that leave it out,
-// the same pointers if the graph is undirected; plain: d instead of d²
+// the same pointers if the graph is undirected; plain: d instead of d²; share of shares: the pairs of some blocks of
+// rows only, and of several shares not the logarithm but scale Σ exp(…) over these
 void gyroformer_log_partition(const float *sine, const float *cosine, const float *k, const float *rise,
                               const float *pull, const int64_t *indptr, const int64_t *indices,
                               const int64_t *back_indptr, const int64_t *back_indices, const int64_t *columns,
-                              float *out, int64_t nodes, int64_t count, int heads, int width, int plain, float scale,
-                              int threads) {
-  const Graph g = prepare(sine, cosine, k, rise, pull, {indptr, indices}, {back_indptr, back_indices}, columns, nodes,
+                              float *out, int64_t nodes, int64_t count, int heads, int width, int plain, int share,
+                              int shares, float scale, int threads) {
+  Graph g = prepare(sine, cosine, k, rise, pull, {indptr, indices}, {back_indptr, back_indices}, columns, nodes,
                           count, heads, width);
+  g.share = {share, shares};
   if (g.tilted())
     (plain ? forward<true, true> : forward<false, true>)(g, scale, out, threads);
   else
     (plain ? forward<true, false> : forward<false, false>)(g, scale, out, threads);
 }
 
-// logs and grad (N): the result above and the gradient in it; grad_rise and grad_pull are null with the biases
+// logs and grad (N): the result above and the gradient in it; grad_rise and grad_pull are null with the biases; of
+// several shares logs are 0, grad is that in the whole sums, and the gradients, 0 before, are parts of sums
 void gyroformer_log_partition_backward(const float *sine, const float *cosine, const float *k, const float *rise,
                                        const float *pull, const int64_t *indptr, const int64_t *indices,
                                        const int64_t *back_indptr, const int64_t *back_indices, const int64_t *columns,
                                        const float *logs, const float *grad, float *grad_sine, float *grad_cosine,
                                        float *grad_k, float *grad_rise, float *grad_pull, int64_t nodes, int64_t count,
-                                       int heads, int width, int plain, float scale, int threads) {
-  const Graph g = prepare(sine, cosine, k, rise, pull, {indptr, indices}, {back_indptr, back_indices}, columns, nodes,
+                                       int heads, int width, int plain, int share, int shares, float scale,
+                                       int threads) {
+  Graph g = prepare(sine, cosine, k, rise, pull, {indptr, indices}, {back_indptr, back_indices}, columns, nodes,
                           count, heads, width);
+  g.share = {share, shares};
   const Gradients to{grad_sine, grad_cosine, grad_k, grad_rise, grad_pull};
   if (g.tilted())
     (plain ? backward<true, true> : backward<false, true>)(g, scale, logs, grad, to, threads);

@@ -1,0 +1,103 @@
+"""The C++ kernels where several processes have a part of the work each: attention over tokens, sums over pairs.
+
+Between the two passes of attention, and behind the sums over pairs, the processes add up what each has found.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from gyroformer.ops.native import fused, fused_pairs
+from gyroformer.ops.neighbours import Neighbours
+from gyroformer.processes.group import World, joined
+from gyroformer.processes.tensors import summed
+
+
+def attention(qkv: Tensor, k: Tensor, read: int | None = None) -> Tensor:
+    """Return :func:`gyroformer.ops.native.fused.attention` of this process's tokens among those of all processes.
+
+    Args:
+        qkv: queries, keys and values of these tokens in the tangent space, ``(1, N, 3, H, d)``.
+        k: curvatures ``(H,)``.
+        read: how many of these tokens, the first ones, are asked for; None for all.
+    """
+    return _Attention.apply(qkv, k, qkv.shape[1] if read is None else read, joined())
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, qkv: Tensor, k: Tensor, read: int, world: World | None) -> Tensor:
+        qkv, k = qkv.contiguous(), k.contiguous()
+        _, tokens, _, heads, width = qkv.shape
+        sizes = [1, tokens, read, heads, width]
+        out, sums = qkv.new_empty(1, read, heads, width), qkv.new_empty(1, heads, width, width + 1)
+        fused.call("gyroformer_attention", [qkv, k, None, None, sums], sizes, passes=fused.FIRST)
+        sums = summed(sums, world)
+        fused.call("gyroformer_attention", [qkv, k, None, out, sums], sizes, passes=fused.SECOND)
+        ctx.save_for_backward(qkv, k, sums)
+        ctx.world = world
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        qkv, k, sums = ctx.saved_tensors
+        _, tokens, _, heads, width = qkv.shape
+        grad_qkv, grad_k, grad = torch.empty_like(qkv), torch.zeros_like(k), grad.contiguous()
+        read = grad.shape[1]
+        grad_sums, transport = torch.empty_like(sums), qkv.new_empty(read, heads)
+        for passes in (fused.FIRST, fused.SECOND):
+            tensors = [qkv, k, None, sums, grad, grad_qkv, grad_k, grad_sums, transport]
+            sizes = [1, tokens, read, heads, width]
+            fused.call("gyroformer_attention_backward", tensors, sizes, passes=passes)
+            if passes == fused.FIRST:
+                grad_sums = summed(grad_sums, ctx.world)
+        return grad_qkv, grad_k, None, None
+
+
+def log_partition(
+    points: tuple[Tensor, Tensor, Tensor],
+    bias: tuple[Tensor, Tensor] | None,
+    neighbours: Neighbours,
+    columns: Tensor | None,
+    *,
+    scale: float,
+    squared: bool,
+) -> Tensor:
+    """Return :func:`gyroformer.ops.native.fused_pairs.log_partition`, each pair being met by one process only."""
+    world = joined()
+    assert world is not None
+    what = (neighbours, columns, scale, squared, (world.rank, world.count))
+    part: Tensor = _PairSums.apply(*points, *(bias or (None, None)), what)
+    return torch.log1p(summed(part, world))
+
+
+class _PairSums(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, sine: Tensor, cosine: Tensor, k: Tensor, rise: Tensor | None, pull: Tensor | None, what: Any
+    ) -> Tensor:
+        ctx.save_for_backward(sine, cosine, k, rise, pull)
+        ctx.what = what
+        neighbours, columns, scale, squared, share = what
+        out = sine.new_empty(sine.shape[0])
+        inputs = fused_pairs.contiguous(sine, cosine, k, rise, pull, *neighbours.lists, columns)
+        sizes = fused_pairs.sizes(sine, columns)
+        fused_pairs.call("gyroformer_log_partition", [*inputs, out], sizes, not squared, scale, share)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        tensors = ctx.saved_tensors
+        neighbours, columns, scale, squared, share = ctx.what
+        sine = tensors[0]
+        inputs = fused_pairs.contiguous(*tensors, *neighbours.lists, columns, torch.zeros_like(grad), grad)
+        grads = [
+            None if t is None else torch.zeros_like(t, memory_format=torch.contiguous_format) for t in tensors
+        ]
+        name, sizes = "gyroformer_log_partition_backward", fused_pairs.sizes(sine, columns)
+        fused_pairs.call(name, [*inputs, *grads], sizes, not squared, scale, share)
+        return (*grads, None)

@@ -1,0 +1,178 @@
+"""What tests let several processes do (``several.run_in``): functions that a forked process can import."""
+
+import json
+from pathlib import Path
+
+import torch
+
+WAIT = 60.0
+
+#: name of the job -> task, settings; GRAPH, FEATURES, LABELS and TREE stand for files
+JOBS = {
+    "embed-float64": (
+        "embed",
+        {
+            "graph": {"source": "GRAPH"},
+            "model": {"options": {"layers": 2, "heads": 2, "edge_tokens": "undirected", "identifiers": 8}},
+            "training": {"epochs": 40, "eval_every": 20},
+            "dtype": "float64",
+        },
+    ),
+    "embed-float32": (
+        "embed",
+        {
+            "graph": {"source": "GRAPH"},
+            # not from 0: a flat space has directions without a gradient, where rounding decides Adam's first steps
+            "model": {
+                "options": {
+                    **{"layers": 2, "heads": 2, "edge_tokens": "undirected", "identifiers": 8},
+                    "curvature": -1.0,
+                }
+            },
+            "training": {"epochs": 40, "eval_every": 20, "lr": 0.003},
+        },
+    ),
+    "embed-sampled-float32": (
+        "embed",
+        {
+            "graph": {"source": "GRAPH"},
+            "model": {"options": {"curvature": -1.0, "edge_tokens": "directed"}},
+            "objective": {"negatives": 20, "map_nodes": 20, "squared": False},
+            "training": {"epochs": 6},
+        },
+    ),
+    "embed-softmax": (
+        "embed",
+        {
+            "graph": {"source": "GRAPH"},
+            "model": {"name": "tokengt", "options": {"attention": "softmax", "dropout": 0.2}},
+            "training": {"epochs": 6},
+            "dtype": "float64",
+        },
+    ),
+    "hierarchy": (
+        "embed",
+        {
+            "graph": {"source": "TREE", "directed": True},
+            "objective": {"hierarchy": True, "closure": True},
+            "training": {"epochs": 6},
+            "dtype": "float64",
+        },
+    ),
+    "hierarchy-float32": (
+        "embed",
+        {
+            "graph": {"source": "TREE", "directed": True},
+            "objective": {"hierarchy": True, "closure": True},
+            "model": {"options": {"curvature": -1.0}},
+            "training": {"epochs": 6},
+        },
+    ),
+    "classify": (
+        "classify",
+        {
+            "graph": {"source": "GRAPH", "features": "FEATURES", "labels": "LABELS"},
+            "model": {"options": {"dropout": 0.3, "feature_dropout": 0.3}},
+            "objective": {"split": "random", "final": True},
+            "training": {"epochs": 6},
+            "dtype": "float64",
+        },
+    ),
+    "link": (
+        "link",
+        {
+            "graph": {"source": "GRAPH", "features": "FEATURES"},
+            "training": {"epochs": 6},
+            "dtype": "float64",
+        },
+    ),
+    "network": (
+        "embed",
+        {
+            "graph": {"source": "GRAPH"},
+            "model": {"name": "kappa-gcn"},
+            "training": {"epochs": 6},
+            "dtype": "float64",
+        },
+    ),
+    "pseudo": (
+        "embed",
+        {
+            "graph": {"source": "GRAPH"},
+            "model": {"name": "q-gcn"},
+            "training": {"epochs": 3},
+            "dtype": "float64",
+        },
+    ),
+}
+
+
+def train_all(names, files, out):
+    """Run jobs into folders of ``out``; the first process writes."""
+    from gyroformer.jobs.run import run_job
+    from gyroformer.processes.group import is_first
+    from gyroformer.processes.launch import connected
+    from gyroformer.settings import make_job
+
+    with connected("cpu", WAIT):
+        for name in names:
+            task, values = JOBS[name]
+            graph = {key: files.get(value, value) for key, value in values["graph"].items()}
+            job = make_job(task, **{**values, "graph": graph, "seed": 3})
+            done = run_job(job, out=Path(out) / name, report=False)
+            if is_first():
+                (Path(out) / f"{name}.json").write_text(json.dumps(done.results))
+
+
+def sums_and_gradients(out):
+    """Write what functions of shared rows and their gradients are, in this process."""
+    from gyroformer.processes.group import together
+    from gyroformer.processes.launch import connected
+    from gyroformer.processes.tensors import all_sum, gathered, share, sum_gradients, sum_numbers
+
+    with connected("cpu", WAIT), together():
+        weight = torch.linspace(-1, 2, 7, dtype=torch.float64, requires_grad=True)
+        mine = share(7)
+        rows = weight[mine].exp()
+        everyone = gathered(rows[:, None])[:, 0]
+        square = all_sum(rows.square().sum())
+        # of this process; the parts add up to the same whatever the number of processes
+        part = (everyone.roll(1)[mine] * square.sin()).sum()
+        (slope,) = torch.autograd.grad(part, weight, create_graph=True)
+        part.backward()
+        sum_gradients([weight])
+        whole = sum_numbers([part.item(), 1.0])
+        assert slope.requires_grad
+    torch.save({"loss": whole[0], "count": whole[1], "grad": weight.grad, "rows": everyone}, out)
+
+
+def train_with_nan(times, out):
+    """Train with a loss that is not a number in process 1 alone, ``times`` times; write what became of it."""
+    from small_graphs import blocks_graph
+
+    import gyroformer as gf
+    from gyroformer.errors import DivergedError
+    from gyroformer.processes.group import joined, together
+    from gyroformer.processes.launch import connected
+    from gyroformer.tasks.embed import Reconstruction
+    from gyroformer.train import TrainOptions, fit
+
+    class Poisoned(Reconstruction):
+        calls = 0
+
+        def loss(self, model):
+            self.calls += model.training
+            mine = joined().rank == 1 and 6 <= self.calls < 6 + times
+            return super().loss(model) * (torch.nan if mine else 1.0)
+
+    torch.manual_seed(0)
+    data = blocks_graph()
+    model = gf.FPST(0, num_nodes=int(data.num_nodes), dim=8, heads=2, identifiers=0)
+    with connected("cpu", WAIT), together():
+        options = TrainOptions(epochs=12, eval_every=4, lr=1e-2)
+        try:
+            outcome = fit(model, Poisoned(data), options)
+            found = {"lowered": outcome.lowered, "losses": [row["loss"] for row in outcome.history]}
+        except DivergedError as error:
+            found = {"error": str(error)}
+        (Path(out) / f"{joined().rank}.json").write_text(json.dumps(found))
