@@ -36,6 +36,7 @@ from tables.options import (
 )
 from tables.paper import hierarchies, hierarchies_by_width, paper_costs, paper_differences, paper_table
 from tables.paragraphs import model_paragraphs
+from tables.spaces import NEAREST, RERANK, coverage, fitted
 
 from gyroformer.options import options_of
 from gyroformer.options.features import FeatureOptions
@@ -85,6 +86,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "classify": classify,
     "link": link,
     "curved_or_flat": curved_or_flat,
+    "curvature_coverage": coverage,
+    "curvature_fitted": fitted,
+    "nearest": lambda: measured("nearest.csv", NEAREST, text=0),
+    "nearest_rerank": lambda: measured("nearest_rerank.csv", RERANK, text=1),
     "how_long": how_long,
     "models": models,
     "model_paragraphs": model_paragraphs,

@@ -12,8 +12,10 @@ from unpacked import charts
 
 from gyroformer.cli.app import app
 from gyroformer.cli.curvature import ROWS, coarser, histogram_rows
+from gyroformer.cli.curvature_fit import interval, profile_rows
 from gyroformer.graphs.analysis import curvature as module
 from gyroformer.graphs.analysis.curvature import GraphCurvature
+from gyroformer.graphs.analysis.space_fit import SpaceFit
 
 
 def run(*args):
@@ -102,6 +104,10 @@ def test_the_plot_is_a_page_that_needs_no_network(write, tmp_path):
         (["{graph}", "--plot", "{folder}/none/plot.html"], 2, "does not exist"),
         (["{graph}", "--plot", "{folder}"], 2, "is a folder; name a file"),
         (["{pair}"], 3, "no node with two neighbours"),
+        (["{graph}", "--dim", "3"], 2, "--dim needs --fit"),
+        (["{graph}", "--fit", "--exact"], 2, "--exact does not go with --fit"),
+        (["{graph}", "--fit"], 3, "at least 48 are needed"),
+        (["nowhere.csv", "--fit"], 2, "nowhere.csv"),
     ],
 )
 def test_errors_are_one_line(write, tmp_path, args, code, message):
@@ -115,6 +121,39 @@ def test_errors_are_one_line(write, tmp_path, args, code, message):
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert message in done.stderr
+
+
+def test_a_fitted_space_is_printed_with_its_interval(write):
+    path = write(nx.convert_node_labels_to_integers(nx.grid_2d_graph(11, 11)))
+    done = run(path, "--fit", "--seeds", 1)
+    assert done.exit_code == 0, done.stderr
+    assert "flat is as good as curved, in 2 dimensions" in done.stdout
+    assert re.search(r"curvature [+-]\d\.\d{4} per hop², 95 % interval", done.stdout)
+    found = json.loads(run(path, "--fit", "--seeds", 1, "--json").stdout)
+    assert found["verdict"] == "flat"
+    assert found["p_flat"] >= 0.05
+    assert (found["nodes"], found["fitted_nodes"], len(found["by_seed"])) == (121, 121, 1)
+    assert [0.0, found["error_flat"]] in found["profile"]
+
+
+@pytest.mark.parametrize(
+    "low, high, said",
+    [
+        (-0.2, 0.1, "-0.2000 to +0.1000"),
+        (None, -0.1, "below -0.1000"),
+        (0.1, None, "above +0.1000"),
+        (None, None, "unbounded"),
+    ],
+)
+def test_an_end_that_hops_do_not_tell_is_not_a_number(low, high, said):
+    found = SpaceFit(
+        0.0, low, high, 0.5, (0.0,), ((-0.1, 0.4), (0.0, 0.2)), 0.2, 0.2, 2, (8,), 300, 4.0, True
+    )
+    assert interval(found).startswith(said)
+    assert profile_rows(found, ascii_only=True)[1:] == [
+        f"   -0.1000  0.4000 {30 * '#'}",
+        "   +0.0000  0.2000",
+    ]
 
 
 def result(first, counts):

@@ -33,11 +33,11 @@ def test_the_commands_run(tmp_path, monkeypatch):
     monkeypatch.setenv("GYROFORMER_DATA", str(Path(os.environ["GYROFORMER_DATA"]).absolute()))
     monkeypatch.chdir(tmp_path)
     lines = [line for block in blocks("console") for line in block.splitlines()]
-    assert len(lines) == 3
+    assert len(lines) == 4
     for line in lines:
         prompt, program, *args = shlex.split(line)
         assert (prompt, program) == ("$", "gyroformer")
         done = CliRunner().invoke(app, args, catch_exceptions=False)
         assert done.exit_code == 0, done.stderr
-        assert "-0.6267" in done.stdout
+        assert ("per hop²" if "--fit" in args else "-0.6267") in done.stdout
     assert (tmp_path / "web-edu.html").exists()

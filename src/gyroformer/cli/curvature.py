@@ -34,6 +34,28 @@ Exact = Annotated[bool, typer.Option("--exact", help="Use all nodes, however lon
 Plot = Annotated[
     Path | None, typer.Option("--plot", help="Write the histogram as a self-contained HTML page.")
 ]
+Fit = Annotated[
+    bool,
+    typer.Option(
+        "--fit", help="Fit spaces of constant curvature instead: curved or flat, with an interval and a test."
+    ),
+]
+Dim = Annotated[
+    int | None,
+    typer.Option(
+        "--dim", min=2, max=16, help="With --fit: dimensions of the space; 2 by default.", show_default=False
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        min=1,
+        max=100,
+        help="With --fit: cuts into regions to average; 2 by default.",
+        show_default=False,
+    ),
+]
 
 #: rows of the histogram in the terminal, and the longest bar
 ROWS, BAR = 25, 44
@@ -47,6 +69,9 @@ def curvature(
     samples: Samples = None,
     exact: Exact = False,
     plot: Plot = None,
+    fit: Fit = False,
+    dim: Dim = None,
+    seeds: Seeds = None,
     header: Header = None,
     source: SourceColumn = None,
     target: TargetColumn = None,
@@ -58,8 +83,22 @@ def curvature(
     The mean of Gu et al.'s curvature over all triples of a node and two of its neighbours. Large graphs are
     sampled unless --exact is given; the output says so and states the standard error.
 
+    With --fit: the space of constant curvature whose distances fit the graph's hops best, in units of a hop, its 95 %
+    interval, and the p-value of the flat space.
+
     Example: gyroformer curvature web-edu --plot web-edu.html
+
+    Example: gyroformer curvature web-edu --fit --dim 2
     """
+    from gyroformer.cli.curvature_fit import check_options, fit_command
+
+    check_options(
+        fit, {"--dim": dim, "--seeds": seeds}, {"--samples": samples, "--exact": exact, "--plot": plot}
+    )
+    if fit:
+        reading = reading_options(header, source, target)
+        fit_command(graph, reading, dim=dim, seeds=seeds, seed=seed, as_json=as_json)
+        return
     if plot is not None:
         check_target(plot, "--plot")
     from gyroformer.data.load import load

@@ -1,7 +1,7 @@
 """``gyroformer embed``, ``classify``, ``link``: run a job, or several, and print what came out."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -226,7 +226,10 @@ def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
 
 
 def next_steps(job: JobSettings, out: Path, *, several: bool = False) -> list[str]:
-    """Return two lines on what to do with a finished job: ask it or look at it, and hold it against another model."""
+    """Return what to do with a finished job: ask it or look at it, hold it against another model.
+
+    After ``embed`` also how to find out whether the graph itself is better embedded curved or flat.
+    """
     folder, page = shlex.quote(str(out)), shlex.quote(str(out / REPORT))
     asked = {
         "nearest": "--nearest 10 --node ID",
@@ -245,15 +248,23 @@ def next_steps(job: JobSettings, out: Path, *, several: bool = False) -> list[st
         "--models",
         f"{job.model.name},{rival}",
     ]
-    return [f"next: gyroformer {use}", f"      gyroformer {shlex.join(words)} --seeds 5"]
+    lines = [f"next: gyroformer {use}", f"      gyroformer {shlex.join(words)} --seeds 5"]
+    if job.task == "embed" and not getattr(job.objective, "hierarchy", False):
+        words = [
+            "curvature",
+            job.graph.source,
+            *_graph_words(job, only=("header", "source_column", "target_column")),
+        ]
+        lines.append(f"      gyroformer {shlex.join(words)} --fit")
+    return lines
 
 
-def _graph_words(job: JobSettings) -> list[str]:
-    """Return what is typed for the options of the graph that are not the usual ones."""
+def _graph_words(job: JobSettings, only: Container[str] | None = None) -> list[str]:
+    """Return what is typed for the options of the graph, or for some, that are not the usual ones."""
     words: list[str] = []
     for one in options_of(GraphOptions):
         value, flag = getattr(job.graph, one.name), f"--{one.flag or one.name}"
-        if one.name == "source" or value == one.default:
+        if one.name == "source" or value == one.default or (only is not None and one.name not in only):
             continue
         if isinstance(value, bool):
             words.append(flag if value else flag.replace("--", "--no-", 1))

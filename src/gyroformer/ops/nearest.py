@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from gyroformer.graphs.adjacency import Csr
-from gyroformer.ops.positions import Positions
+from gyroformer.ops.nearest_index import NearestIndex, worthwhile
+from gyroformer.ops.positions import Positions, StereographicPositions
 
 #: distances in a block: with the widths that models have, some hundred MB of intermediate values
 BLOCK = 1 << 20
@@ -18,12 +19,28 @@ BLOCK = 1 << 20
 def nearest_nodes(positions: Positions, rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the ``count`` nodes nearest to each node of ``rows``, itself not among them.
 
-    Nodes at equal distance come in their own order.
+    Nodes at equal distance come in their own order. In few dimensions an index answers many queries, to the same
+    result (:mod:`gyroformer.ops.nearest_index`).
 
     Returns:
         Node numbers and squared distances, both ``(R, count)``; ``count`` is at most the number of other nodes.
     """
     count, rows = min(count, len(positions) - 1), rows.to(positions.device)
+    if (
+        isinstance(positions, StereographicPositions)
+        and count
+        and worthwhile(positions.sine, positions.k, rows.numel())
+    ):
+        index = NearestIndex(positions.sine, positions.cosine, positions.k)
+        columns, values, unsure = index.query(rows, count)
+        if bool(unsure.any()):
+            columns[unsure], values[unsure] = compared_with_all(positions, rows[unsure], count)
+        return columns, values
+    return compared_with_all(positions, rows, count)
+
+
+def compared_with_all(positions: Positions, rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return what :func:`nearest_nodes` does, by all distances of each row."""
     found = []
     for block in row_blocks(rows, len(positions)):
         squared = positions.squared_dist_rows(block)

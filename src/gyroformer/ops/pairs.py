@@ -25,7 +25,15 @@ from gyroformer.ops.pair_blocks import PairSums, Sum, block_rows, laid_out, quot
 from gyroformer.processes.group import count as processes
 from gyroformer.processes.tensors import gathered, share
 
-__all__ = ["FORMS", "Neighbours", "check_graph", "log_partition", "pair_squared_dist", "squared_dist_rows"]
+__all__ = [
+    "FORMS",
+    "Neighbours",
+    "check_graph",
+    "log_partition",
+    "pair_squared_dist",
+    "squared_dist_lists",
+    "squared_dist_rows",
+]
 
 FORMS = ("auto", "native", "compiled", "eager")
 
@@ -66,6 +74,31 @@ def squared_dist_rows(
         mine = everyone[0][..., some], everyone[1][..., some]
         parts.append(squared_distances(quotients(mine, others), k[:, None, None], 0))
     return torch.cat(parts) if parts else sine.new_empty(0, others[1].shape[1])
+
+
+def squared_dist_lists(sine: Tensor, cosine: Tensor, k: Tensor, rows: Tensor, lists: Tensor) -> Tensor:
+    """Return the squared distances of each node to those of a list of its own, ``(R, K)``.
+
+    Args:
+        sine: half-angle sines P, ``(N, H, d)``.
+        cosine: half-angle cosines C, ``(N, H, 1)``.
+        k: curvatures, ``(H,)`` or ``(H, 1)``.
+        rows: nodes ``(R,)``.
+        lists: nodes ``(R, K)``.
+    """
+    sine, cosine, k = _checked(sine, cosine, k)
+    everyone, _ = laid_out(sine, cosine, None)
+    parts = []
+    for some, others in zip(
+        *(part.split(block_rows(sine[0].numel() * lists.shape[1])) for part in (rows, lists)), strict=True
+    ):
+        p, c, others_p, others_c = (points[..., at] for at in (some, others) for points in everyone)
+        total = p.new_zeros(())
+        for j in range(p.shape[1]):  # as in quotients(), so that the bits are the same
+            delta = others_c * p[:, j, :, None] - c[:, :, None] * others_p[:, j]
+            total = torch.addcmul(total, delta, delta)
+        parts.append(squared_distances(total, k[:, None, None], 0))
+    return torch.cat(parts) if parts else sine.new_empty(0, lists.shape[1])
 
 
 def log_partition(
