@@ -38,7 +38,7 @@ def pair_squared_dist(sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, t
         source: nodes ``(M,)``.
         target: nodes ``(M,)``.
     """
-    sine, cosine, k = _checked(sine, cosine, k)
+    sine, cosine, k = checked_points(sine, cosine, k)
     delta = cosine[target] * sine[source] - cosine[source] * sine[target]
     return squared_distances(delta.square().sum(-1), k, -1)
 
@@ -55,7 +55,7 @@ def squared_dist_rows(
         rows: nodes ``(R,)``.
         columns: nodes ``(K,)``.
     """
-    sine, cosine, k = _checked(sine, cosine, k)
+    sine, cosine, k = checked_points(sine, cosine, k)
     everyone, others = laid_out(sine, cosine, columns)
     parts = []
     for some in rows.split(block_rows(sine.shape[1] * others[1].shape[1])):
@@ -96,10 +96,10 @@ def log_partition(
         form: ``"native"`` (float32 on a CPU), ``"compiled"``, ``"eager"``, or ``"auto"``: native where it can be,
             else eager.
     """
-    sine, cosine, k = _checked(sine, cosine, k)
+    sine, cosine, k = checked_points(sine, cosine, k)
     check_graph(sine, neighbours, columns)
     bias = checked_bias(bias, sine)
-    if _chosen(form, sine, cosine, k, *(bias or ())) == "native":
+    if chosen_form(form, sine, cosine, k, *(bias or ())) == "native":
         ordered = None if columns is None else columns.sort().values
         return fused_pairs.log_partition(
             (sine, cosine, k), bias, neighbours, ordered, scale=float(scale), squared=squared
@@ -109,7 +109,7 @@ def log_partition(
     return torch.log1p(scale * sums)
 
 
-def _chosen(form: str, *tensors: Tensor) -> str:
+def chosen_form(form: str, *tensors: Tensor) -> str:
     """Return the form to use: what was asked for, if it can be had."""
     if form not in FORMS:
         raise UsageError(
@@ -130,7 +130,7 @@ def _chosen(form: str, *tensors: Tensor) -> str:
     return form
 
 
-def _checked(sine: Tensor, cosine: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def checked_points(sine: Tensor, cosine: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the inputs in float32 or float64, k as ``(H,)``, once their shapes fit together."""
     if sine.dim() != 3 or cosine.shape != (*sine.shape[:2], 1):
         raise UsageError(

@@ -8,6 +8,8 @@ A non-neighbour at the same distance counts as nearer, so that a constant distan
 one. The mean goes over the nodes that have neighbours.
 """
 
+import dataclasses as dc
+import math
 from collections.abc import Callable
 
 import torch
@@ -43,7 +45,52 @@ def mean_average_precision(
     return mean_precision_and_rank(rows_of_distances, neighbours, block=block, nodes=nodes)[0]
 
 
+@dc.dataclass(frozen=True, slots=True)
+class Precision:
+    """Means over nodes.
+
+    Attributes:
+        mean: the mean average precision, between 0 and 1.
+        rank: the mean rank of a neighbour of u: 1 and the number of non-neighbours that are no farther.
+        half: half of the 95 % interval of the mean over all nodes; None where the mean is over all.
+    """
+
+    mean: float
+    rank: float
+    half: float | None
+
+    def interval_as(self, name: str) -> dict[str, float]:
+        """Return half of the interval in percent as a metric; nothing where there is none."""
+        return {} if self.half is None else {name: 100 * self.half}
+
+
 @torch.no_grad()
+def precision_of(
+    rows_of_distances: Callable[[Tensor], Tensor],
+    neighbours: Neighbours,
+    *,
+    block: int = 256,
+    nodes: Tensor | None = None,
+) -> Precision:
+    """Return mean average precision and mean rank; the arguments are those of :func:`mean_average_precision`."""
+    rows = _with_neighbours(neighbours, nodes)
+    precisions, ranks = [], 0.0
+    for some in rows.split(block):
+        distances = rows_of_distances(some)
+        _check(distances, some, neighbours.num_nodes)
+        precision, rank = precision_and_ranks(distances, some, neighbours)
+        precisions.append(precision)
+        ranks += rank.sum().item()
+    total = sum(precision.sum().item() for precision in precisions)
+    count, half = rows.numel(), None
+    if nodes is not None and count > 1:
+        everyone = int((neighbours.degree > 0).sum())
+        # drawn without putting back: the interval closes as the sample comes to hold all
+        left = max(0.0, 1 - count / everyone)
+        half = 1.96 * float(torch.cat(precisions).std()) * math.sqrt(left / count)
+    return Precision(total / count, ranks / int(neighbours.degree[rows].sum()), half)
+
+
 def mean_precision_and_rank(
     rows_of_distances: Callable[[Tensor], Tensor],
     neighbours: Neighbours,
@@ -51,20 +98,9 @@ def mean_precision_and_rank(
     block: int = 256,
     nodes: Tensor | None = None,
 ) -> tuple[float, float]:
-    """Return the mean average precision and the mean rank.
-
-    The rank of a neighbour of u is 1 and the number of non-neighbours that are no farther; the mean goes over all
-    neighbours of all nodes. The arguments are those of :func:`mean_average_precision`.
-    """
-    rows = _with_neighbours(neighbours, nodes)
-    total, ranks = 0.0, 0.0
-    for some in rows.split(block):
-        distances = rows_of_distances(some)
-        _check(distances, some, neighbours.num_nodes)
-        precision, rank = precision_and_ranks(distances, some, neighbours)
-        total += precision.sum().item()
-        ranks += rank.sum().item()
-    return total / rows.numel(), ranks / int(neighbours.degree[rows].sum())
+    """Return the mean average precision and the mean rank, as :func:`precision_of` does."""
+    found = precision_of(rows_of_distances, neighbours, block=block, nodes=nodes)
+    return found.mean, found.rank
 
 
 def _with_neighbours(neighbours: Neighbours, nodes: Tensor | None) -> Tensor:

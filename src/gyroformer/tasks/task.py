@@ -41,14 +41,16 @@ READING = ("directed", "header", "source_column", "target_column", "weight_colum
 class Trainable(ABC):
     """A loss to lower, and metrics to judge a model by: all that the training loop knows.
 
-    What must survive a resume lies in the model, in ``module``, and in torch's global random generators; ``loss`` draws
-    from these and from no other source.
+    What must survive a resume lies in the model, in ``module``, in ``kept``, and in torch's global random generators;
+    ``loss`` draws from these and from no other source.
     """
 
     #: what it is called
     name: ClassVar[str]
     #: parameters of the task's own (a decoder), trained, saved and restored with the model's
     module: "nn.Module | None" = None
+    #: buffers that steps change and a checkpoint needs, but no finished model (lists of near nodes)
+    kept: "nn.Module | None" = None
 
     @abstractmethod
     def loss(self, model: "GraphModel") -> "Tensor":

@@ -1,40 +1,16 @@
 """The C++ sums over all pairs of nodes as a torch operator: it differentiates once, compiles, and exports."""
 
-import ctypes
-
 import torch
 from torch import Tensor
 
 from gyroformer.errors import UsageError
-from gyroformer.ops.native import build
+from gyroformer.ops.native.calls import call, contiguous, like, no_setup
 from gyroformer.ops.neighbours import Neighbours
 
 
-def _call(name: str, tensors: list[Tensor | None], sizes: list[int], plain: bool, scale: float) -> None:
-    library = build.library()
-    assert library is not None
-    nodes, count, heads, width = sizes
-    getattr(library, name)(
-        *(ctypes.c_void_p(None if tensor is None else tensor.data_ptr()) for tensor in tensors),
-        *(ctypes.c_int64(size) for size in (nodes, count)),
-        *(ctypes.c_int(size) for size in (heads, width, plain)),
-        ctypes.c_float(scale),
-        ctypes.c_int(build.threads()),
-    )
-
-
-def _sizes(sine: Tensor, columns: Tensor | None) -> list[int]:
+def _sizes(sine: Tensor, columns: Tensor | None, squared: bool) -> tuple[list[int], list[int]]:
     nodes, heads, width = sine.shape
-    return [nodes, nodes if columns is None else columns.numel(), heads, width]
-
-
-def _contiguous(*tensors: Tensor | None) -> list[Tensor | None]:
-    return [None if tensor is None else tensor.contiguous() for tensor in tensors]
-
-
-def _like(tensor: Tensor) -> Tensor:
-    """Return a contiguous tensor of the same shape, not filled."""
-    return torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    return [nodes, nodes if columns is None else columns.numel()], [heads, width, int(not squared)]
 
 
 @torch.library.custom_op("gyroformer::log_partition", mutates_args=())
@@ -53,8 +29,8 @@ def _log_partition(
     squared: bool,
 ) -> Tensor:
     out = sine.new_empty(sine.shape[0])
-    inputs = _contiguous(sine, cosine, k, rise, pull, indptr, indices, back_indptr, back_indices, columns)
-    _call("gyroformer_log_partition", [*inputs, out], _sizes(sine, columns), not squared, scale)
+    inputs = contiguous(sine, cosine, k, rise, pull, indptr, indices, back_indptr, back_indices, columns)
+    call("gyroformer_log_partition", [*inputs, out], *_sizes(sine, columns, squared), scale)
     return out
 
 
@@ -81,10 +57,10 @@ def _log_partition_backward(
     grad: Tensor,
 ) -> list[Tensor]:
     lists = (indptr, indices, back_indptr, back_indices, columns)
-    inputs = _contiguous(sine, cosine, k, rise, pull, *lists, logs, grad)
-    grads = [_like(tensor) for tensor in (sine, cosine, k, rise, pull) if tensor is not None]
+    inputs = contiguous(sine, cosine, k, rise, pull, *lists, logs, grad)
+    grads = [like(tensor) for tensor in (sine, cosine, k, rise, pull) if tensor is not None]
     outputs = [*grads, None, None] if rise is None else grads
-    _call("gyroformer_log_partition_backward", [*inputs, *outputs], _sizes(sine, columns), not squared, scale)
+    call("gyroformer_log_partition_backward", [*inputs, *outputs], *_sizes(sine, columns, squared), scale)
     return grads
 
 
@@ -92,7 +68,7 @@ def _log_partition_backward(
 def _(
     sine: Tensor, cosine: Tensor, k: Tensor, rise: Tensor | None, pull: Tensor | None, *_: object
 ) -> list[Tensor]:
-    return [_like(tensor) for tensor in (sine, cosine, k, rise, pull) if tensor is not None]
+    return [like(tensor) for tensor in (sine, cosine, k, rise, pull) if tensor is not None]
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -107,10 +83,6 @@ def _vjp(ctx, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-unt
     return (*grads, *[None] * (len(tensors) + 2 - len(grads)))
 
 
-def _no_setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-    pass
-
-
 def _refuse(ctx, grads: list[Tensor]) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
     raise UsageError(
         "the C++ form of log_partition has no second derivative: use form='eager' where you need one"
@@ -118,7 +90,7 @@ def _refuse(ctx, grads: list[Tensor]) -> tuple[Tensor | None, ...]:  # type: ign
 
 
 _log_partition.register_autograd(_vjp, setup_context=_setup)
-_log_partition_backward.register_autograd(_refuse, setup_context=_no_setup)
+_log_partition_backward.register_autograd(_refuse, setup_context=no_setup)
 
 
 def log_partition(

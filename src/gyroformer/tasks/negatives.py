@@ -1,0 +1,116 @@
+"""The nodes that a node is told from in the losses of ``embed``: all others, a sample, or near ones and a sample.
+
+Each kind has ``log_partition(positions, squared=..., bias=...)``: the logarithm of the sum over them, ``(N,)``.
+"""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from gyroformer.errors import UsageError
+from gyroformer.ops.native import build
+from gyroformer.ops.near_field import NearField
+from gyroformer.ops.near_lists import no_lists
+from gyroformer.ops.neighbours import Neighbours
+from gyroformer.ops.positions import Positions
+
+Bias = tuple[Tensor, Tensor] | None
+
+#: steps after which lists are renewed, and the steps of the beginning, when points move most, in which they always are
+RENEWED_EVERY, BEGINNING = 10, 10
+#: nodes up to which the sum over all pairs is quick enough to be taken once, at the end; the second without a compiler
+EXACT_ONCE = 100_000, 10_000
+
+
+class Negatives(Protocol):
+    """What a node is told from."""
+
+    def log_partition(self, positions: Positions, *, squared: bool = True, bias: Bias = None) -> Tensor:
+        """Return log(1 + Σ exp(a + b − d²)) for each node, ``(N,)``."""
+        ...
+
+
+class AllNegatives:
+    """All nodes that are not left out."""
+
+    def __init__(self, neighbours: Neighbours) -> None:
+        self.neighbours = neighbours
+
+    def log_partition(self, positions: Positions, *, squared: bool = True, bias: Bias = None) -> Tensor:
+        """Return the exact logarithms."""
+        return positions.log_partition(self.neighbours, squared=squared, bias=bias)
+
+
+class SampledNegatives:
+    """A number of nodes, drawn anew in each step, that stand for all."""
+
+    def __init__(self, neighbours: Neighbours, count: int) -> None:
+        self.neighbours, self.count = neighbours, count
+
+    def log_partition(self, positions: Positions, *, squared: bool = True, bias: Bias = None) -> Tensor:
+        """Return an estimate from a new draw."""
+        nodes = len(positions)
+        # drawn on the CPU on every device, so that a seed means the same draw everywhere
+        columns = torch.randperm(nodes)[: self.count].sort().values.to(positions.device)
+        scale = nodes / columns.numel()
+        return positions.log_partition(
+            self.neighbours, columns=columns, scale=scale, squared=squared, bias=bias
+        )
+
+
+class NearNegatives(nn.Module):
+    """Nodes near to each node, listed, and drawn ones for all others (:mod:`gyroformer.ops.near_field`).
+
+    The lists are buffers, renewed through training: a checkpoint holds them.
+
+    Args:
+        neighbours: what each node leaves out.
+        near: nodes on a list.
+        far: nodes drawn for each node in each step, to stand for all that are not listed.
+    """
+
+    lists: Tensor
+    steps: Tensor
+
+    def __init__(self, neighbours: Neighbours, *, near: int, far: int) -> None:
+        super().__init__()
+        nodes, device = neighbours.num_nodes, neighbours.indptr.device
+        self.neighbours, self.reach = neighbours, (far + 1) // 2
+        self.register_buffer("lists", no_lists(nodes, min(near, nodes - 1), device))
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+
+    @property
+    def share(self) -> float:
+        """The share of all pairs that a step looks at."""
+        others = max(1, self.neighbours.num_nodes - 1)
+        return min(1.0, (self.lists.shape[1] + 2 * self.reach) / others)
+
+    @property
+    def exact_is_quick(self) -> bool:
+        """Whether the sum over all pairs can be taken once."""
+        return self.neighbours.num_nodes <= EXACT_ONCE[build.library() is None]
+
+    def log_partition(self, positions: Positions, *, squared: bool = True, bias: Bias = None) -> Tensor:
+        """Return an estimate from a new draw, as a step of training: it may renew the lists."""
+        step = int(self.steps)
+        if self.training and (step < BEGINNING or step % RENEWED_EVERY == 0):
+            pull = None if bias is None else bias[1]
+            self.lists.copy_(positions.renewed_lists(self.lists, self.neighbours, pull))
+        self.steps += self.training
+        field = NearField.drawn(self.neighbours, self.lists, self.reach)
+        return positions.near_log_partition(field, squared=squared, bias=bias)
+
+
+def make_negatives(
+    choice: int | str | None, neighbours: Neighbours, *, near: int, far: int
+) -> AllNegatives | SampledNegatives | NearNegatives:
+    """Return the negatives of a task: ``"near"``, a number of sampled ones, or None for all."""
+    nodes = neighbours.num_nodes
+    if choice == "near":
+        return NearNegatives(neighbours, near=near, far=far)
+    if choice is None or choice == nodes:
+        return AllNegatives(neighbours)
+    if not isinstance(choice, int) or not 0 < choice <= nodes:
+        raise UsageError(f"negatives must be from 1 to the number of nodes, {nodes}; got {choice}")
+    return SampledNegatives(neighbours, choice)
