@@ -9,9 +9,9 @@ import time
 
 import pytest
 import torch
+from placed_nodes import Placed
 from safetensors.torch import load_file
 from small_graphs import labelled_graph, write_tree
-from test_embed import Placed
 
 from gyroformer.errors import UsageError
 from gyroformer.jobs.memory import estimate
@@ -19,7 +19,7 @@ from gyroformer.jobs.plan import plan_model, plan_task
 from gyroformer.jobs.run import run_job
 from gyroformer.settings import make_job
 from gyroformer.tasks.embed import ALL_PAIRS_NODES, EmbedObjective, Reconstruction, chosen_negatives, notes_of
-from gyroformer.tasks.negatives import RENEWED_EVERY, NearNegatives
+from gyroformer.tasks.negatives import LATE, SOON, NearNegatives
 from gyroformer.train.learner import Learner
 
 NEAR = {"negatives": "near", "near": 5, "far": 8}
@@ -82,18 +82,25 @@ def test_lengths_without_lists_are_refused(values):
         EmbedObjective(**values)
 
 
-def test_lists_are_renewed_now_and_then_and_kept_between():
+def test_lists_are_renewed_soon_where_points_move_and_late_where_they_rest():
     data, model = labelled_graph(400), Placed(400)
     task = Reconstruction(data, **NEAR)
     assert isinstance(task.kept, NearNegatives)
-    lists = []
-    for _ in range(RENEWED_EVERY * 2 + 1):
-        task.loss(model)
-        lists.append(task.kept.lists.clone())
-        with torch.no_grad():
-            model.u += 0.05 * torch.randn_like(model.u)
-    assert torch.equal(lists[RENEWED_EVERY], lists[2 * RENEWED_EVERY - 1])
-    assert not torch.equal(lists[2 * RENEWED_EVERY - 1], lists[2 * RENEWED_EVERY])
+
+    def renewals(steps, moved):
+        found = 0
+        for _ in range(steps):
+            before = task.kept.lists.clone()
+            with torch.no_grad():
+                model.u += moved * torch.randn_like(model.u)
+                task.loss(model)
+            found += not torch.equal(task.kept.lists, before)
+        return found
+
+    assert renewals(20, moved=0.3) == 20 // SOON
+    renewals(40, moved=0.0)
+    assert task.kept.course.tolist()[2] == LATE
+    assert renewals(20, moved=0.001) <= 2
 
 
 def test_the_estimate_of_memory_has_the_lists():
@@ -139,7 +146,7 @@ def test_a_killed_run_ends_in_the_same_bits(tmp_path):
     victim.communicate()
     assert not (killed / "results.json").exists()
     (kept,) = sorted((killed / "checkpoints").glob("*.safetensors"))[-1:]
-    assert {"kept.lists", "kept.steps"} <= load_file(kept).keys()
+    assert {"kept.lists", "kept.course"} <= load_file(kept).keys()
     again = start(killed)
     results = [json.loads(process.communicate(timeout=600)[0]) for process in (first, again)]
     assert results[0]["map"] == results[1]["map"]

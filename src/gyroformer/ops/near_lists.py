@@ -2,7 +2,8 @@
 
 A node that is near is likely to be near to what is near already. So the candidates of u are, beside its own list: nodes
 that have u on theirs, nodes on the lists of nodes on its list, on the lists of its neighbours, neighbours of its
-neighbours, neighbours of nodes on its list, and any nodes at all, so that no corner of the space stays unknown. On a
+neighbours, neighbours of nodes on its list, and any nodes at all, so that no corner of the space stays unknown.
+Neighbours are those along an edge and those against it: in a hierarchy, steps up and down, which lead to siblings. On a
 graph of hardly more nodes than that, every node is a candidate, and the lists are exact.
 
 The C++ form is in :mod:`gyroformer.ops.native.fused_near`, with draws of its own; the one here is torch, for any space.
@@ -112,13 +113,23 @@ class _Draw:
         return torch.where(found < 0, nodes, found)
 
     def neighbour(self, nodes: Tensor) -> Tensor:
-        """Return a neighbour of each node; the node itself if it has none."""
+        """Return a neighbour of each node, along an edge or against it; the node itself if it has none."""
         if not self.neighbours.indices.numel():
             return nodes
-        first, end = self.neighbours.indptr[nodes], self.neighbours.indptr[nodes + 1]
+        counts = [indptr[nodes + 1] - indptr[nodes] for indptr, _ in self._ways]
         share = torch.rand(nodes.shape, dtype=torch.float64).to(nodes.device)
-        at = torch.minimum(first + (share * (end - first)).long(), end - 1).clamp(min=0)
-        return torch.where(end > first, self.neighbours.indices[at], nodes)
+        place, found = (share * sum(counts)).long(), nodes
+        for (indptr, indices), count in zip(self._ways, counts, strict=True):
+            at = (indptr[nodes] + place).clamp(0, indices.numel() - 1)
+            found = torch.where((place >= 0) & (place < count), indices[at], found)
+            place = place - count
+        return found
+
+    @property
+    def _ways(self) -> list[tuple[Tensor, Tensor]]:
+        """The edges from their first ends and, of a directed graph, from their second."""
+        back = self.neighbours.back
+        return [(self.neighbours.indptr, self.neighbours.indices), *([] if back is None else [back])]
 
     def listed_by(self, count: int) -> Tensor:
         """Return for each node some nodes that list it, ``(N, count)``, -1 for none."""

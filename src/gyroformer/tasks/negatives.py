@@ -17,8 +17,12 @@ from gyroformer.ops.positions import Positions
 
 Bias = tuple[Tensor, Tensor] | None
 
-#: steps after which lists are renewed, and the steps of the beginning, when points move most, in which they always are
-RENEWED_EVERY, BEGINNING = 10, 10
+#: least and most steps between two renewals of the lists
+SOON, LATE = 2, 16
+#: share of new entries above which a renewal came late, and below which it came early
+MUCH, LITTLE = 0.3, 0.1
+#: lists that are compared for that
+COMPARED = 1000
 #: nodes up to which the sum over all pairs is quick enough to be taken once, at the end; the second without a compiler
 EXACT_ONCE = 100_000, 10_000
 
@@ -62,7 +66,8 @@ class SampledNegatives:
 class NearNegatives(nn.Module):
     """Nodes near to each node, listed, and drawn ones for all others (:mod:`gyroformer.ops.near_field`).
 
-    The lists are buffers, renewed through training: a checkpoint holds them.
+    The lists are renewed through training: soon where a renewal finds much that is new, else later. They are buffers,
+    as is the step that they are due at: a checkpoint holds them.
 
     Args:
         neighbours: what each node leaves out.
@@ -71,14 +76,15 @@ class NearNegatives(nn.Module):
     """
 
     lists: Tensor
-    steps: Tensor
+    #: steps done, the step of the next renewal, and steps between two
+    course: Tensor
 
     def __init__(self, neighbours: Neighbours, *, near: int, far: int) -> None:
         super().__init__()
         nodes, device = neighbours.num_nodes, neighbours.indptr.device
         self.neighbours, self.reach = neighbours, (far + 1) // 2
         self.register_buffer("lists", no_lists(nodes, min(near, nodes - 1), device))
-        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("course", torch.tensor([0, 0, SOON]))
 
     @property
     def share(self) -> float:
@@ -93,13 +99,23 @@ class NearNegatives(nn.Module):
 
     def log_partition(self, positions: Positions, *, squared: bool = True, bias: Bias = None) -> Tensor:
         """Return an estimate from a new draw, as a step of training: it may renew the lists."""
-        step = int(self.steps)
-        if self.training and (step < BEGINNING or step % RENEWED_EVERY == 0):
-            pull = None if bias is None else bias[1]
-            self.lists.copy_(positions.renewed_lists(self.lists, self.neighbours, pull))
-        self.steps += self.training
+        if self.training:
+            step, due, wait = self.course.tolist()
+            if step >= due:
+                wait = self._renew(positions, bias, wait)
+                due = step + wait
+            self.course.copy_(torch.tensor([step + 1, due, wait]))
         field = NearField.drawn(self.neighbours, self.lists, self.reach)
         return positions.near_log_partition(field, squared=squared, bias=bias)
+
+    def _renew(self, positions: Positions, bias: Bias, wait: int) -> int:
+        """List the nodes that are near now, and return the steps to wait until the next time."""
+        found = positions.renewed_lists(self.lists, self.neighbours, None if bias is None else bias[1])
+        some = slice(None, None, max(1, len(found) // COMPARED))
+        known = (found[some, :, None] == self.lists[some, None]).any(-1)
+        new = 1 - float(known.float().mean())
+        self.lists.copy_(found)
+        return max(SOON, wait // 2) if new > MUCH else min(LATE, 2 * wait) if new < LITTLE else wait
 
 
 def make_negatives(

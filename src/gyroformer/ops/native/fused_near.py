@@ -135,7 +135,8 @@ def renewed_lists(
         seed: of the draws, the same whatever the number of threads.
     """
     out = like(lists)
-    tensors = contiguous(points, k, pull, neighbours.indptr, neighbours.indices, lists)
+    ahead = neighbours.indptr, neighbours.indices
+    tensors = contiguous(points, k, pull, *ahead, *(neighbours.back or ahead), lists)
     heads = k.numel()
     small = [lists.shape[1], heads, points.shape[1] // heads - 1, int(draws is None), *(draws or [0] * 6)]
     call("gyroformer_renewed_lists", [*tensors, out], [points.shape[0], seed], small)

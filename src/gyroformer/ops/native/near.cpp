@@ -428,20 +428,24 @@ struct Random {
 
 struct Renewal {  // lists as they were, and how many candidates of which kind are drawn
   Points points;
-  Lists left;
+  Lists left, back;  // what a node leaves out, and who leaves it out; the same if the graph is undirected
   const int32_t *lists;
   int listed, listed_by, near_of_near, near_of_neighbours, two_steps, neighbours_of_near, any;
   uint64_t seed;
   std::vector<int32_t> by;  // [nodes][listed_by]: nodes that list a node, -1 for none
 
-  // a node of u's list, or a neighbour of u; u itself if there is none
+  // a node of u's list; u itself if there is none
   int64_t near(int64_t u, Random &random) const {
     const int32_t v = listed ? lists[u * listed + random.below(listed)] : -1;
     return v < 0 ? u : v;
   }
-  int64_t neighbour(int64_t u, Random &random) const {
-    const int64_t first = left.indptr[u], count = left.indptr[u + 1] - first;
-    return count ? left.indices[first + random.below(count)] : u;
+  // where a neighbour of u stands, along an edge or against it; null if there is none
+  const int64_t *neighbour(int64_t u, Random &random) const {
+    const int64_t ahead = left.indptr[u + 1] - left.indptr[u];
+    const int64_t behind = back.indices == left.indices ? 0 : back.indptr[u + 1] - back.indptr[u];
+    if (!(ahead + behind)) return nullptr;
+    const int64_t place = random.below(ahead + behind);
+    return place < ahead ? left.indices + left.indptr[u] + place : back.indices + back.indptr[u] + place - ahead;
   }
 
   void turn() {
@@ -458,42 +462,69 @@ struct Renewal {  // lists as they were, and how many candidates of which kind a
 
 // The candidates of a row, each once, and the `listed` nearest of them, counting their biases
 struct Choice {
-  std::vector<int64_t> seen;  // the last row that looked at a node
+  const Renewal &of;
+  std::vector<int32_t> seen;  // the last row that looked at a node
   std::vector<int32_t> open;
+  std::vector<int64_t> hops, drawn;
+  std::vector<const int64_t *> spots;
   std::vector<std::pair<float, int32_t>> found;
   Lane lane;
   Gathered gathered;
 
-  explicit Choice(const Points &points) : seen(points.nodes, -1), lane(points.heads), gathered(points.size) {}
+  explicit Choice(const Renewal &renewal)
+      : of(renewal), seen(of.points.nodes, -1), lane(of.points.heads), gathered(of.points.size) {}
 
   void add(int64_t v, int64_t u) {
     if (v < 0 || seen[v] == u) return;
-    seen[v] = u;
+    seen[v] = static_cast<int32_t>(u);
     open.push_back(static_cast<int32_t>(v));
+    for (int j = 0; j < of.points.size; j += 16) __builtin_prefetch(of.points.at(v) + j);
   }
 
-  void draw(const Renewal &of, int64_t u) {
+  void start(int64_t u) {
     open.clear();
-    seen[u] = u;
-    for (int64_t i = of.left.indptr[u]; i < of.left.indptr[u + 1]; ++i) seen[of.left.indices[i]] = u;
+    seen[u] = static_cast<int32_t>(u);
+    for (int64_t i = of.left.indptr[u]; i < of.left.indptr[u + 1]; ++i)
+      seen[of.left.indices[i]] = static_cast<int32_t>(u);
+  }
+
+  // In stages, each of which asks for the memory that the next one reads: the waits overlap
+  void draw(int64_t u) {
+    start(u);
     for (int i = 0; i < of.listed; ++i) add(of.lists[u * of.listed + i], u);
     for (int i = 0; i < of.listed_by; ++i) add(of.by[u * of.listed_by + i], u);
     Random random(of.seed, u);
-    for (int i = 0; i < of.near_of_near; ++i) add(of.near(of.near(u, random), random), u);
-    for (int i = 0; i < of.near_of_neighbours; ++i) add(of.near(of.neighbour(u, random), random), u);
-    for (int i = 0; i < of.two_steps; ++i) add(of.neighbour(of.neighbour(u, random), random), u);
-    for (int i = 0; i < of.neighbours_of_near; ++i) add(of.neighbour(of.near(u, random), random), u);
-    for (int i = 0; i < of.any; ++i) add(random.below(of.points.nodes), u);
+    const auto neighbour = [&] {
+      const int64_t *found = of.neighbour(u, random);
+      return found ? *found : u;
+    };
+    hops.clear(), drawn.clear(), spots.clear();
+    for (int i = 0; i < of.near_of_near; ++i) hops.push_back(of.near(u, random));
+    for (int i = 0; i < of.near_of_neighbours; ++i) hops.push_back(neighbour());
+    for (int64_t &hop : hops) {
+      hop = hop * of.listed + random.below(of.listed);
+      __builtin_prefetch(of.lists + hop);
+    }
+    const size_t to_lists = hops.size();
+    for (int i = 0; i < of.two_steps; ++i) hops.push_back(neighbour());
+    for (int i = 0; i < of.neighbours_of_near; ++i) hops.push_back(of.near(u, random));
+    for (size_t i = to_lists; i < hops.size(); ++i)
+      __builtin_prefetch(of.left.indptr + hops[i]), __builtin_prefetch(of.back.indptr + hops[i]);
+    for (size_t i = to_lists; i < hops.size(); ++i)
+      if (const int64_t *spot = of.neighbour(hops[i], random)) __builtin_prefetch(spot), spots.push_back(spot);
+    for (size_t i = 0; i < to_lists; ++i) drawn.push_back(of.lists[hops[i]]);
+    for (const int64_t *spot : spots) drawn.push_back(*spot);
+    for (int i = 0; i < of.any; ++i) drawn.push_back(random.below(of.points.nodes));
+    for (int64_t v : drawn) __builtin_prefetch(seen.data() + (v < 0 ? 0 : v));
+    for (int64_t v : drawn) add(v, u);
   }
 
-  void everyone(const Renewal &of, int64_t u) {
-    open.clear();
-    seen[u] = u;
-    for (int64_t i = of.left.indptr[u]; i < of.left.indptr[u + 1]; ++i) seen[of.left.indices[i]] = u;
+  void everyone(int64_t u) {
+    start(u);
     for (int64_t v = 0; v < of.points.nodes; ++v) add(v, u);
   }
 
-  void choose(const Renewal &of, int64_t u, int32_t *best) {
+  void choose(int64_t u, int32_t *best) {
     const Points &points = of.points;
     const int length = static_cast<int>(open.size()), kept = std::min(length, of.listed);
     found.clear();
@@ -540,22 +571,23 @@ void gyroformer_near_partition_backward(const float *points, const float *k, con
 
 // out (N, listed) = of nodes drawn by a seed from lists (N, listed), -1 for none, and from the graph, those v with the
 // least d² - pull_v; neither a node itself nor one of its list of indptr and indices; ascending, -1 where there are too
-// few. The numbers from listed_by on say how many candidates of each kind are drawn. With `exact` every node is one.
+// few; back_indptr and back_indices: the nodes that list a node. The numbers from listed_by on say how many candidates of each kind are drawn. With `exact` every node is one.
 void gyroformer_renewed_lists(const float *points, const float *k, const float *pull, const int64_t *indptr,
-                              const int64_t *indices, const int32_t *lists, int32_t *out, int64_t nodes, int64_t seed,
-                              int listed, int heads, int width, int exact, int listed_by, int near_of_near,
-                              int near_of_neighbours, int two_steps, int neighbours_of_near, int any, int threads) {
-  Renewal renewal{{points, k, nullptr, pull, nodes, heads, width, heads * (width + 1)}, {indptr, indices}, lists, listed,
-                  listed_by, near_of_near, near_of_neighbours, two_steps, neighbours_of_near, any,
-                  static_cast<uint64_t>(seed), {}};
+                              const int64_t *indices, const int64_t *back_indptr, const int64_t *back_indices,
+                              const int32_t *lists, int32_t *out, int64_t nodes, int64_t seed, int listed, int heads,
+                              int width, int exact, int listed_by, int near_of_near, int near_of_neighbours,
+                              int two_steps, int neighbours_of_near, int any, int threads) {
+  Renewal renewal{{points, k, nullptr, pull, nodes, heads, width, heads * (width + 1)}, {indptr, indices},
+                  {back_indptr, back_indices}, lists, listed, listed_by, near_of_near, near_of_neighbours, two_steps,
+                  neighbours_of_near, any, static_cast<uint64_t>(seed), {}};
   if (!exact) renewal.turn();
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part) {
-    Choice choice(renewal.points);
+    Choice choice(renewal);
     for (int64_t u = bound(nodes, part, threads); u < bound(nodes, part + 1, threads); ++u) {
-      if (exact) choice.everyone(renewal, u);
-      else choice.draw(renewal, u);
-      choice.choose(renewal, u, out + u * listed);
+      if (exact) choice.everyone(u);
+      else choice.draw(u);
+      choice.choose(u, out + u * listed);
     }
   }
 }
