@@ -83,6 +83,12 @@ def test_a_small_graph_is_listed_whole(form):
     assert Draws.usual(5, 8) is None
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_lists_of_no_length_stay_empty(form):
+    neighbours = Neighbours.of(tree(), NODES)
+    assert positions().renewed_lists(no_lists(NODES, 0), neighbours, form=form).shape == (NODES, 0)
+
+
 @needs_compiler
 def test_draws_depend_on_the_seed_and_not_on_threads():
     neighbours, points = Neighbours.of(tree(), NODES), positions()

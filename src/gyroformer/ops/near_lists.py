@@ -68,6 +68,8 @@ def renewed_lists(
         pull: a bias of nodes that makes them count as nearer, ``(N,)``.
         draws: how many candidates of each kind; None for all nodes.
     """
+    if not lists.numel():
+        return lists
     nodes = torch.arange(lists.shape[0], device=lists.device)
     found = [
         _nearest(distances, rows, some.sort(1).values, neighbours, lists.shape[1], pull)

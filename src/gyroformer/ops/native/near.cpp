@@ -571,12 +571,14 @@ void gyroformer_near_partition_backward(const float *points, const float *k, con
 
 // out (N, listed) = of nodes drawn by a seed from lists (N, listed), -1 for none, and from the graph, those v with the
 // least d² - pull_v; neither a node itself nor one of its list of indptr and indices; ascending, -1 where there are too
-// few; back_indptr and back_indices: the nodes that list a node. The numbers from listed_by on say how many candidates of each kind are drawn. With `exact` every node is one.
+// few; back_indptr and back_indices: the nodes that list a node. The numbers from listed_by on say how many candidates
+// of each kind are drawn. With `exact` every node is one.
 void gyroformer_renewed_lists(const float *points, const float *k, const float *pull, const int64_t *indptr,
                               const int64_t *indices, const int64_t *back_indptr, const int64_t *back_indices,
                               const int32_t *lists, int32_t *out, int64_t nodes, int64_t seed, int listed, int heads,
                               int width, int exact, int listed_by, int near_of_near, int near_of_neighbours,
                               int two_steps, int neighbours_of_near, int any, int threads) {
+  if (!listed) return;
   Renewal renewal{{points, k, nullptr, pull, nodes, heads, width, heads * (width + 1)}, {indptr, indices},
                   {back_indptr, back_indices}, lists, listed, listed_by, near_of_near, near_of_neighbours, two_steps,
                   neighbours_of_near, any, static_cast<uint64_t>(seed), {}};
