@@ -4,23 +4,17 @@ from statistics import median
 
 from gyroformer.data.registry import DATASETS
 from gyroformer.runs.spread import interval
+from tables.jobs import by_graph
 from tables.markdown import markdown, runs, spread
+from tables.paper import network_runs
 
-#: files of runs by task, with the metric that counts
-TASKS = {
-    "embed": ("embed.csv", "map", "mAP"),
-    "classify": ("classify.csv", "test_f1", "F1"),
-    "link": ("link.csv", "test_auc", "AUC"),
-}
+#: the metric that counts by task, as it is called in rows and in print
+METRICS = {"embed": ("map", "mAP"), "classify": ("test_f1", "F1"), "link": ("test_auc", "AUC")}
 
 
-def by_graph(task: str, model: str) -> dict[str, list[dict[str, str]]]:
+def runs_of(task: str, model: str) -> dict[str, list[dict[str, str]]]:
     """Return the runs of a model by graph."""
-    found = runs(TASKS[task][0])
-    graphs = dict.fromkeys(row["graph"] for row in found)
-    return {
-        graph: [row for row in found if (row["graph"], row["model"]) == (graph, model)] for graph in graphs
-    }
+    return network_runs(model) if task == "embed" else by_graph(f"{task}.csv", model)
 
 
 def curved_or_flat() -> str:
@@ -28,11 +22,13 @@ def curved_or_flat() -> str:
     bent = {row["graph"]: row["curvature"] for row in runs("curvature.csv") if not row["samples"]}
     rows = []
     for task in ("embed", "classify"):
-        _, key, title = TASKS[task]
-        flat = by_graph(task, "tokengt")
-        for graph, some in by_graph(task, "fpst").items():
+        key, title = METRICS[task]
+        flat = runs_of(task, "tokengt")
+        for graph, some in runs_of(task, "fpst").items():
             twins = {row["seed"]: float(row[key]) for row in flat[graph]}
             pairs = [float(row[key]) - twins[row["seed"]] for row in some if row["seed"] in twins]
+            if not pairs:
+                continue
             gain, half = interval(pairs)
             said = f"{gain:+.2f}" + ("" if half is None else f" ± {half:.2f}")
             sides = [spread(some, key), spread(flat[graph], key)]
@@ -45,12 +41,12 @@ def curved_or_flat() -> str:
 def how_long() -> str:
     """Return the median seconds of a run of FPS-T by task and graph, the smallest graph first."""
     rows = []
-    for task in TASKS:
-        for graph, some in by_graph(task, "fpst").items():
+    for task in METRICS:
+        for graph, some in runs_of(task, "fpst").items():
             size = DATASETS[graph]
             epochs, seconds = (median(float(row[key]) for row in some) for key in ("epochs", "seconds"))
             counts = [f"{size.nodes:,}", f"{size.edges:,}", str(size.features or "–")]
             numbers = [*counts, f"{epochs:.0f}", f"{seconds:.0f}"]
-            rows.append((list(TASKS).index(task), size.nodes, [task, graph, *numbers]))
+            rows.append((list(METRICS).index(task), size.nodes, [task, graph, *numbers]))
     head = ["command", "graph", "nodes", "edges", "features", "epochs", "seconds"]
     return markdown(head, [row for *_, row in sorted(rows)], text=2)

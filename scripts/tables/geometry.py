@@ -72,7 +72,7 @@ def speed() -> str:
         about = f"{size['tokens']:,} tokens, width {size['width']}, {ratio['pass']}"
         values = [value for key, value in ratio.items() if key not in ("case", "pass")]
         rows.append([ratio["case"], about, *("–" if value is None else f"{value:.2f}" for value in values)])
-    head = ["case", "size", "ours/flat", "eager", "geoopt/ours", "eager", "memory ours/flat", "eager"]
+    head = ["case", "size", *(key for key in found["ratios"][0] if key not in ("case", "pass"))]
     return markdown(head, rows)
 
 

@@ -2,6 +2,7 @@
 
 from gyroformer.models import MODELS
 from tables.markdown import markdown, runs, spread
+from tables.paper import network_runs
 
 #: what the paper prints for FPS-T and for TokenGT, in percent (its tables 1 and 2)
 PAPER = {
@@ -24,13 +25,11 @@ PAPER = {
 }
 
 
-def compared(task: str, file: str, metric: str) -> str:
+def compared(task: str, runs_of: dict[str, dict[str, list[dict[str, str]]]], metric: str) -> str:
     """Return the table of FPS-T and its flat twin on the paper's graphs, with what the paper prints."""
-    found, rows = runs(file), []
+    rows = []
     for graph, paper in PAPER[task].items():
-        sides = [
-            [row for row in found if row["graph"] == graph and row["model"] == m] for m in ("fpst", "tokengt")
-        ]
+        sides = [runs_of[model].get(graph, []) for model in ("fpst", "tokengt")]
         if not any(sides):
             continue
         split = (sides[0] or sides[1])[0].get("split") or ""
@@ -42,14 +41,23 @@ def compared(task: str, file: str, metric: str) -> str:
     return markdown(["graph", "runs", third, "FPS-T", "TokenGT", "paper: FPS-T", "TokenGT"], rows)
 
 
+def by_graph(file: str, model: str) -> dict[str, list[dict[str, str]]]:
+    """Return the runs of a model in a file by graph."""
+    found = runs(file)
+    graphs = dict.fromkeys(row["graph"] for row in found)
+    return {
+        graph: [row for row in found if (row["graph"], row["model"]) == (graph, model)] for graph in graphs
+    }
+
+
 def embed() -> str:
     """Return the table of reconstruction."""
-    return compared("embed", "embed.csv", "map")
+    return compared("embed", {model: network_runs(model) for model in ("fpst", "tokengt")}, "map")
 
 
 def sampled() -> str:
     """Return what sampled negatives cost on Web-Edu."""
-    whole = [row for row in runs("embed.csv") if (row["graph"], row["model"]) == ("web-edu", "fpst")]
+    whole = network_runs("fpst")["web-edu"]
     drawn = runs("embed_sampled.csv")
     rows = [["all", spread(whole[:1], "map")], ["512, drawn anew in each step", spread(drawn[:1], "map")]]
     return markdown(["non-neighbours in the loss (Web-Edu, seed 0, equal epochs)", "mAP"], rows)
@@ -75,7 +83,8 @@ def near() -> str:
 
 def classify() -> str:
     """Return the table of node classification."""
-    return compared("classify", "classify.csv", "test_f1")
+    found = {model: by_graph("classify.csv", model) for model in ("fpst", "tokengt")}
+    return compared("classify", found, "test_f1")
 
 
 def link() -> str:

@@ -22,6 +22,15 @@ def paper_table(name: str) -> str:
     return markdown(["data set", "model", "ours", "paper", "seeds", "width", "parameters"], rows, text=2)
 
 
+def network_runs(model: str) -> dict[str, list[dict[str, str]]]:
+    """Return the runs of a model in table 1 by network, in the columns of other files of runs."""
+    known, found = paper_rows(), {}
+    for cell in PAPER_TABLES["table1"].cells(models=[model]):
+        done = [known[key] for job in cell.jobs() if (key := key_of(job)) in known]
+        found[cell.column.name] = [{**row, "graph": row["dataset"], "map": row["value"]} for row in done]
+    return found
+
+
 def hierarchies() -> str:
     """Return MAP and mean rank over ancestors by width, model and score, beside the best published."""
     rows, known = [], paper_rows()

@@ -39,7 +39,8 @@ class GraphOptions(Options):
 
     source: str = option("a data set's name or a file; empty for a graph given in Python", default="")
     directed: bool = option(
-        "keep the direction of edges; for Transformers, whose edge tokens are then directed", default=False
+        "keep the direction of edges; for link, and for Transformers, whose edge tokens are then directed",
+        default=False,
     )
     features: str | None = option(
         "a file of node features, or one of a data set's feature sets", default=None

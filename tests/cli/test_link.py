@@ -6,6 +6,8 @@ from small_graphs import write_blocks
 from typer.testing import CliRunner
 
 from gyroformer.cli.app import app
+from gyroformer.report.links import missing_edges, roc
+from gyroformer.report.page import read_runs
 
 FAST = ["--epochs", "6", "--eval-every", "2", "--identifiers", "2"]
 
@@ -142,3 +144,56 @@ def test_probabilities_are_calibrated(tmp_path):
     scale, shift = found["decoder"]["calibration"]
     assert scale > 0
     assert (scale, shift) != (1.0, 0.0)
+
+
+@pytest.fixture(scope="module")
+def one_way(tmp_path_factory):
+    """A run on a graph in which each node points to the three after it, by a header of the user's own."""
+    folder = tmp_path_factory.mktemp("directed")
+    edges = [(u, v) for u in range(40) for v in range(u + 1, min(u + 4, 40))]
+    (folder / "g.csv").write_text("package,needs\n" + "".join(f"p{u},p{v}\n" for u, v in edges))
+    words = ["--directed", "--epochs", "150", "--out", folder / "run", "--json"]
+    done = run(folder / "g.csv", *words)
+    assert done.exit_code == 0, done.stderr
+    return folder / "run", json.loads(done.stdout)
+
+
+def test_direction_is_learned_and_said(one_way):
+    found = one_way[1]
+    assert found["test_direction"] > 75
+    assert found["split"]["directed"] is True
+    assert found["decoder"]["depth_weight"] is not None
+    assert len(found["decoder"]["degree_weight"]) == 2
+
+
+def test_the_page_shows_directed_pairs_as_predict_does(one_way):
+    folder, found = one_way
+    (record,) = read_runs([folder])
+    false, true = roc(record)
+    assert np.trapezoid(true, false) == pytest.approx(found["test_auc"] / 100, abs=1e-6)
+    asked = json.loads(CliRunner().invoke(app, ["predict", str(folder), "--new-edges", "5", "--json"]).stdout)
+    pairs = [(row["source"], row["target"]) for row in asked["new_edges"]]
+    assert [(one.source, one.target) for one in missing_edges(record, 5)] == pairs
+
+
+def test_directed_pairs_are_asked_for_in_their_direction(one_way):
+    folder, _ = one_way
+
+    def ask(*words):
+        done = CliRunner().invoke(app, ["predict", str(folder), *words, "--json"], catch_exceptions=False)
+        assert done.exit_code == 0, done.stderr
+        return json.loads(done.stdout)
+
+    ahead, back = (ask("--distance", *pair)["distances"][0] for pair in (("p10", "p11"), ("p11", "p10")))
+    assert ahead["distance"] == pytest.approx(back["distance"], rel=1e-5)
+    assert ahead["probability"] > back["probability"]
+    likely = ask("--new-edges", "5", "--for", "p20")["new_edges"]
+    assert [row["source"] for row in likely] == ["p20"] * 5
+    assert not {row["target"] for row in likely} & {"p21", "p22", "p23"}
+
+
+def test_nodes_cannot_be_added_to_a_directed_run(one_way, tmp_path):
+    (tmp_path / "more.csv").write_text("p1,new\n")
+    done = CliRunner().invoke(app, ["predict", str(one_way[0]), "--add", str(tmp_path / "more.csv")])
+    assert done.exit_code == 2
+    assert "cannot be added to a directed run yet" in done.stderr

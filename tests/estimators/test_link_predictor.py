@@ -54,7 +54,8 @@ def test_fractions_and_decoder_reach_the_job():
     edges = about["train"] + about["val"] + about["test"]
     assert about["test"] == pytest.approx(0.3 * edges, abs=1)
     assert about["val"] == pytest.approx(0.2 * edges, abs=1)
-    decoder = {"kind": "distance", "radius": 1.5, "temperature": 1.0, "degree_weight": None}
+    decoder = {"kind": "distance", "radius": 1.5, "temperature": 1.0}
+    decoder |= {"degree_weight": None, "depth_weight": None}
     assert {**found.results_["decoder"], "calibration": 0} == {**decoder, "calibration": 0}
 
 
@@ -103,3 +104,35 @@ def test_new_edges_are_none_of_the_graph_and_have_the_probabilities_of_predict()
     assert {u for u, *_ in predictor.new_edges(3, node=33)} == {33}
     with pytest.raises(UsageError, match="no node has the id 99"):
         predictor.new_edges(3, node=99)
+
+
+def a_row(nodes=40):
+    """A directed graph in which each node points to the three after it."""
+    return nx.DiGraph([(u, v) for u in range(nodes) for v in range(u + 1, min(u + 4, nodes))])
+
+
+def test_directed_edges_are_likelier_than_their_reverse(tmp_path):
+    found = gf.LinkPredictor(directed=True, epochs=200, random_state=0).fit(a_row())
+    assert found.results_["test_direction"] > 75
+    pairs = np.array([(u, u + 1) for u in range(5, 35)])
+    ahead, back = found.decision_function(pairs), found.decision_function(pairs[:, ::-1])
+    assert (ahead > back).mean() > 0.75
+    known = set(a_row().edges)
+    assert not any((u, v) in known for u, v, _ in found.new_edges(50))
+    assert any(
+        (v, u) in known for u, v, _ in found.new_edges(1500)
+    )  # the reverse of an edge is a pair without one
+    assert [u for u, _, _ in found.new_edges(5, node=7)] == [7] * 5
+    found.save(tmp_path / "run")
+    again = gf.LinkPredictor.load(tmp_path / "run")
+    assert again.directed
+    np.testing.assert_array_equal(again.decision_function(pairs), ahead)
+    assert again.new_edges(9) == found.new_edges(9)
+
+
+def test_samples_of_a_directed_graph_keep_their_order():
+    pairs, truth = gf.LinkPredictor.samples(a_row(), directed=True)
+    assert set(map(tuple, pairs[truth == 1].tolist())) == set(a_row().edges)
+    assert not set(map(tuple, pairs[truth == 0].tolist())) & set(a_row().edges)
+    found = gf.LinkPredictor(graph=a_row(), directed=True, **QUICK).fit(pairs, truth)
+    assert found.split_.directed

@@ -3,7 +3,7 @@ import itertools
 import pytest
 import torch
 
-from gyroformer.graphs.non_edges import NonEdges, pair_numbers, pairs_of, undirected_edges
+from gyroformer.graphs.non_edges import NonEdges, directed_edges, pair_numbers, pairs_of, undirected_edges
 
 
 @pytest.mark.parametrize("density", [0.0, 0.1, 0.5, 0.9, 1.0])
@@ -18,6 +18,23 @@ def test_ranks_list_every_non_edge_once(density, generator):
         p for p in itertools.combinations(range(nodes), 2) if p not in edge_set
     ]
     assert len(found) == len(listed) == pairs.size(1) - edges.size(1)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
+def test_ranks_list_every_pair_without_an_edge_in_its_direction(density, generator):
+    nodes = 7
+    pairs = torch.tensor(list(itertools.permutations(range(nodes), 2))).mT
+    edges = pairs[:, torch.rand(pairs.size(1), generator=generator) < density]
+    found = NonEdges(edges, nodes, directed=True)
+    edge_set = set(map(tuple, edges.mT.tolist()))
+    assert list(map(tuple, found.at(torch.arange(found.count)).mT.tolist())) == [
+        pair for pair in itertools.permutations(range(nodes), 2) if pair not in edge_set
+    ]
+
+
+def test_directed_edges_are_sorted_once_and_without_loops():
+    edge_index = torch.tensor([[2, 1, 0, 1, 2, 1], [1, 0, 1, 0, 2, 2]])
+    assert directed_edges(edge_index, 4).tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
 
 
 def test_directions_repetitions_and_loops_do_not_matter():

@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "predict.md"
 def test_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     said = run_page(PAGE)
-    assert len(said) == 15
+    assert len(said) == 19
     with (tmp_path / "new.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 20
     with (tmp_path / "labels_found.csv").open(newline="") as file:

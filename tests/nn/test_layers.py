@@ -276,3 +276,36 @@ def test_without_attention_a_token_keeps_to_itself(kind):
     torch.testing.assert_close(encoder(tokens, segment=segment, count=2), whole)
     softmax = kind(8, 2, 2, attention="softmax")
     assert not torch.allclose(softmax(tokens)[2:3], softmax(tokens[2:3]), atol=1e-3)
+
+
+@pytest.mark.parametrize("encoder", [nn.StereographicTransformer, FlatTransformer])
+@pytest.mark.parametrize("kind", [*KINDS, "none"])
+@pytest.mark.parametrize("form", ["one row", "ragged", "padded"])
+def test_tokens_that_are_not_asked_for_count_as_much_and_are_left_out(encoder, kind, form):
+    if form == "ragged" and kind == "softmax":
+        pytest.skip("softmax attention takes no ragged rows")
+    torch.manual_seed(0)
+    model = encoder(6, 2, 2, attention=kind, final_norm=True)
+    tokens = torch.randn(*((2, 9) if form == "padded" else (9,)), 6, requires_grad=True)
+    more = {
+        "ragged": {"segment": torch.arange(9) % 2, "count": 2},
+        "padded": {"mask": torch.rand(2, 9) < 0.7},
+    }
+    arguments = more.get(form, {})
+    whole = model.tangent(tokens, **arguments)[..., :4, :, :]
+    part = model.tangent(tokens, **arguments, read=4)
+    assert part.shape == (*tokens.shape[:-2], 4, 2, 3)
+    torch.testing.assert_close(part, whole, rtol=1e-5, atol=1e-6)
+    weights = torch.linspace(-1, 1, part.numel()).view_as(part)
+    grads = [torch.autograd.grad((y * weights).sum(), [tokens, *model.parameters()]) for y in (part, whole)]
+    for one, other in zip(*grads, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_the_last_block_computes_nothing_of_tokens_that_are_not_asked_for():
+    model = nn.StereographicTransformer(6, 2, 2)
+    seen = []
+    for block in model.blocks:
+        block.ffn.register_forward_hook(lambda module, given, out: seen.append(out.size(1)))
+    model.tangent(torch.randn(9, 6), read=4)
+    assert seen == [9, 4]

@@ -17,9 +17,10 @@ needs_compiler = pytest.mark.skipif(build.library() is None, reason="no C++ comp
 CURVATURES = [[-2.0, -0.3], [-1e-8, 1e-8], [0.0, 0.0], [0.4, 3.0], [-20.0, 20.0]]
 
 
-def results(dtype, qkv, p, x, k, mask):
+def results(dtype, qkv, p, x, k, mask, read=None):
     leaves = [t.detach().to(dtype).requires_grad_() for t in (qkv, p, x, k)]
-    mixed = tangent_attention(leaves[0], leaves[3], kind="linear", layout=TokenLayout(mask))
+    layout = TokenLayout(mask, read=read)
+    mixed = tangent_attention(leaves[0], leaves[3], kind="linear", layout=layout)
     total = tangent_sum(leaves[1], leaves[2], leaves[3])
     weigh = lambda y: (y * torch.linspace(-1, 1, y.numel(), dtype=dtype).view_as(y)).sum()  # noqa: E731
     grads = (
@@ -41,12 +42,13 @@ def draw(k, width, scale=0.4, tokens=77):
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("width", [2, 3, 8, 17, 32])
 @pytest.mark.parametrize("k", CURVATURES)
-def test_kernels_equal_the_torch_forms(k, width, masked):
+@pytest.mark.parametrize("read", [None, 1, 70])
+def test_kernels_equal_the_torch_forms(k, width, masked, read):
     inputs = draw(k, width)
     mask = torch.rand(2, 77) < 0.7 if masked else None
-    got = results(torch.float32, *inputs, mask)
+    got = results(torch.float32, *inputs, mask, read)
     with fused.torch_forms():
-        want, plain = (results(dtype, *inputs, mask) for dtype in (torch.float64, torch.float32))
+        want, plain = (results(dtype, *inputs, mask, read) for dtype in (torch.float64, torch.float32))
     for name, exact in want.items():
         error, conditioning = (((y[name] - exact).norm() / exact.norm()).item() for y in (got, plain))
         # near the light cone and the cut locus float32 itself is off, in whatever form
@@ -102,7 +104,7 @@ def test_the_kernels_are_in_use():
 def test_operators_are_sound_for_the_compiler():
     qkv, p, x, k = draw([-1.0, 1.0], 4, tokens=9)
     args = [t.requires_grad_() for t in (qkv, k)]
-    torch.library.opcheck(torch.ops.gyroformer.attention.default, (*args, None))
+    torch.library.opcheck(torch.ops.gyroformer.attention.default, (*args, None, 5))
     torch.library.opcheck(torch.ops.gyroformer.gyro_sum.default, (p.requires_grad_(), x, args[1]))
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 import gyroformer.ops.nearest as module
-from gyroformer.graphs.adjacency import simple_adjacency
+from gyroformer.graphs.adjacency import directed_adjacency, simple_adjacency
 from gyroformer.ops.nearest import nearest_nodes, nearest_pairs, smallest
 from gyroformer.ops.positions import StereographicPositions
 
@@ -53,3 +53,18 @@ def test_equals_come_in_order():
     found, columns = smallest(values, 3)
     assert columns.tolist() == [[1, 3, 0], [4, 3, 2]]
     assert found.tolist() == [[0.0, 0.0, 1.0], [0.0, 1.0, 2.0]]
+
+
+def test_pairs_of_a_directed_graph_come_in_either_order(block, positions, generator):
+    joined = directed_adjacency(torch.randint(NODES, (2, 40), generator=generator), NODES)
+    towards = torch.linspace(0, 1, NODES)  # so that the two directions of a pair differ
+
+    def cost(rows):
+        return positions.squared_dist_rows(rows) + towards
+
+    whole = cost(torch.arange(NODES))
+    free = [(u, v) for u in range(NODES) for v in range(NODES) if u != v and not joined[u, v]]
+    expected = sorted((float(whole[u, v]), u, v) for u, v in free)
+    pairs, found = nearest_pairs(positions, joined, 1000, cost=cost, directed=True)
+    assert pairs.mT.tolist() == [[u, v] for _, u, v in expected]
+    assert found.tolist() == pytest.approx([d for d, _, _ in expected])

@@ -1,7 +1,10 @@
+import math
+
 import pytest
 import torch
 
 from gyroformer.errors import UsageError
+from gyroformer.ops.positions import StereographicPositions
 from gyroformer.tasks.decoders import LinkDecoder
 
 
@@ -47,20 +50,43 @@ def test_wrong_values_are_refused(wrong):
         LinkDecoder("dot")
 
 
+def on_a_line(*places):
+    """Positions of nodes on a line through the origin of a flat space."""
+    return StereographicPositions.flat(torch.tensor(places).unsqueeze(1))
+
+
 def test_degrees_count_without_the_edge_itself():
     decoder = LinkDecoder(degrees=True).know(torch.tensor([[0, 0, 1], [1, 2, 2]]), 4)
-    assert decoder.degree.tolist() == [2, 2, 2, 0]
+    assert decoder.degree.tolist() == [[2, 2, 2, 0]] * 2
     with torch.no_grad():
         decoder.degree_weight.fill_(0.5)
-    squared, pairs = torch.zeros(2), torch.tensor([[0, 0], [1, 3]])
-    plain = decoder(squared)
+    places, pairs = on_a_line(0.0, 0.0, 0.0, 0.0), torch.tensor([[0, 0], [1, 3]])
+    plain = decoder(torch.zeros(2))
     log = torch.log1p(torch.tensor([0.0, 1.0, 2.0]))
-    found = decoder.pairs(squared, pairs)
+    found = decoder.pairs(places, pairs)
     torch.testing.assert_close(found - plain, 0.5 * torch.stack((log[2] + log[2], log[2] + log[0])))
-    known = decoder.pairs(squared[:1], pairs[:, :1], known=True)
+    known = decoder.pairs(places, pairs[:, :1], known=True)
     torch.testing.assert_close(known - plain[:1], 0.5 * (log[1] + log[1]).reshape(1))
-    rows = decoder.rows(torch.zeros(1, 4), torch.tensor([0]))
+    rows = decoder.rows(places, torch.tensor([0]))
     torch.testing.assert_close(rows[0, [1, 3]], found)
+
+
+def test_a_directed_edge_counts_who_leaves_who_comes_and_who_is_nearer_to_the_centre():
+    decoder = LinkDecoder(radius=0.0, degrees=True, directed=True).know(
+        torch.tensor([[0, 0, 1], [1, 2, 2]]), 4
+    )
+    assert decoder.degree.tolist() == [[2, 1, 0, 0], [0, 1, 2, 0]]
+    with torch.no_grad():
+        decoder.degree_weight.copy_(torch.tensor([[0.5], [0.25]]))
+        decoder.depth_weight.fill_(3.0)
+    places, pairs = on_a_line(2.0, 0.5, 1.0, 0.0), torch.tensor([[0, 2], [2, 0]])
+    degrees = torch.tensor([0.5 * math.log(3) + 0.25 * math.log(3), 0.0])
+    want = -torch.tensor([1.0, 1.0]) + degrees + 3.0 * torch.tensor([1.0, -1.0])
+    torch.testing.assert_close(decoder.pairs(places, pairs), want)
+    rows = decoder.rows(places, torch.tensor([0, 2]))
+    torch.testing.assert_close(rows[[0, 1], [2, 0]], want)
+    known = decoder.pairs(places, pairs[:, :1], known=True)
+    torch.testing.assert_close(known - want[:1], torch.tensor([0.75 * (math.log(2) - math.log(3))]))
 
 
 def test_calibration_finds_the_odds_of_held_out_pairs():

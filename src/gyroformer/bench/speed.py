@@ -1,8 +1,9 @@
-"""Time and memory of a forward pass and a training step, beside the flat twin and a geoopt-composed twin.
+"""Time and memory of a forward pass and a training step, beside flat Transformers and a geoopt-composed twin.
 
-All variants of a case run in one process, in turn, warm, on the same tokens and threads; times are medians. Peak
-memory is that of one training step in a fresh process. Absolute times mean little on shared machines; the ratios
-are what is measured.
+What is measured is what a user calls, ``model(tokens)``: points for ours and geoopt's, vectors for the flat ones. All
+variants of a case run in one process, in turn, warm, on the same tokens and threads; times are medians, and how far
+rounds differ is said beside them. Peak memory is that of one training step in a fresh process. Absolute times mean
+little on shared machines; the ratios are what is measured.
 """
 
 import dataclasses as dc
@@ -20,10 +21,12 @@ import torch
 from torch import Tensor
 
 import gyroformer
+from gyroformer.bench.flat_twins import LeanTransformer, TorchTransformer
 from gyroformer.bench.geoopt_twin import GeooptTransformer
 from gyroformer.durable import write_output
 from gyroformer.errors import UsageError, did_you_mean
-from gyroformer.nn.transformer import FlatTransformer, StereographicTransformer
+from gyroformer.nn.transformer import StereographicTransformer
+from gyroformer.options.layers import AttentionKind
 
 #: curvatures of the measured model: one of each sign, so that no branch is spared
 CURVATURES = (-0.7, 0.4)
@@ -38,6 +41,7 @@ class Case:
     width: int
     heads: int
     layers: int
+    attention: AttentionKind = "linear"
 
 
 CASES = {
@@ -45,29 +49,27 @@ CASES = {
     "facebook": Case(92_273, 16, 2, 1),
     "wide": Case(50_000, 128, 4, 2),
     "big": Case(200_000, 64, 4, 2),
+    "softmax": Case(4_096, 64, 4, 1, "softmax"),
     "huge": Case(10_000_000, 16, 2, 1),
 }
 #: cases that run when none is named; the others take minutes and many gigabytes
-USUAL = ("web-edu", "facebook", "wide", "big")
+USUAL = ("web-edu", "facebook", "wide", "big", "softmax")
 
 Run = Callable[[Tensor], Tensor]
 
 
 def build(variant: str, case: Case) -> tuple[torch.nn.Module, Run]:
-    """Return a model and the function to measure."""
+    """Return a model and the function to measure; the flat twin of softmax attention is torch's own encoder."""
     torch.manual_seed(0)
-    curvature = [CURVATURES[h % 2] for h in range(case.heads)]
     shape = (case.width, case.heads, case.layers)
-    model = (
-        FlatTransformer(*shape)
-        if variant.startswith("flat")
-        else StereographicTransformer(*shape, curvature=curvature)
-    )
-    run: Run = model.tangent
-    if variant == "geoopt":
-        assert isinstance(model, StereographicTransformer)
-        run = GeooptTransformer(model)
-    return model, torch.compile(run, fullgraph=True) if variant.endswith("compiled") else run
+    model: torch.nn.Module
+    if variant.startswith("flat"):
+        model = (LeanTransformer if case.attention == "linear" else TorchTransformer)(*shape)
+    else:
+        curvature = [CURVATURES[h % 2] for h in range(case.heads)]
+        curved = StereographicTransformer(*shape, curvature=curvature, attention=case.attention)
+        model = GeooptTransformer(curved) if variant == "geoopt" else curved
+    return model, torch.compile(model, fullgraph=True) if variant.endswith("compiled") else model
 
 
 def training_step(model: torch.nn.Module, run: Run, tokens: Tensor) -> Callable[[], None]:
@@ -107,9 +109,11 @@ def measure(
     for name in names:
         case = CASES[name]
         tokens = torch.randn(case.tokens, case.width, generator=torch.Generator().manual_seed(0))
-        built = {variant: build(variant, case) for variant in variants}
+        # the geoopt-composed twin has linear attention only
+        chosen = [variant for variant in variants if case.attention == "linear" or variant != "geoopt"]
+        built = {variant: build(variant, case) for variant in chosen}
         peaks = {}
-        for variant in variants if memory else []:
+        for variant in chosen if memory else []:
             said(f"{name}: memory of {variant}")
             peaks[variant] = peak_memory(variant, case)
         for kind in ("forward", "training"):
@@ -125,6 +129,7 @@ def measure(
                     "pass": kind,
                     "variant": variant,
                     "milliseconds": round(1e3 * statistics.median(seconds), 3),
+                    "spread": round(spread(seconds), 3),
                     "rounds": rounds,
                     "peak_mb": peaks.get(variant) if kind == "training" else None,
                 }
@@ -144,6 +149,14 @@ def interleaved(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, 
     return seconds
 
 
+def spread(seconds: list[float]) -> float:
+    """Return how far rounds differ: half the range of the middle half of them, as a share of the median."""
+    if len(seconds) < 2:
+        return 0.0
+    low, middle, high = statistics.quantiles(seconds, n=4)
+    return (high - low) / 2 / middle
+
+
 def peak_memory(variant: str, case: Case) -> float | None:
     """Return what one training step adds to the resident memory at most, in MB; None where it cannot be read."""
     if resident("VmRSS") is None:
@@ -160,7 +173,7 @@ def peak_memory(variant: str, case: Case) -> float | None:
     return peak
 
 
-def _probe(variant: str, case: tuple[int, int, int, int], threads: int, sender: Any) -> None:
+def _probe(variant: str, case: tuple[Any, ...], threads: int, sender: Any) -> None:
     torch.set_num_threads(threads)
     shape = Case(*case)
     model, run = build(variant, shape)
@@ -198,22 +211,32 @@ def resident(key: str) -> int | None:
     return int(line.split()[1])
 
 
+#: label of a ratio -> what is divided by what: the best of several variants, by a column
+RATIOS = {
+    "ours/flat": (("ours", "ours compiled"), ("flat", "flat compiled"), "milliseconds"),
+    "eager ours/flat": (("ours",), ("flat",), "milliseconds"),
+    "compiled ours/flat": (("ours compiled",), ("flat compiled",), "milliseconds"),
+    "ours compiled/eager": (("ours compiled",), ("ours",), "milliseconds"),
+    "geoopt/ours": (("geoopt",), ("ours", "ours compiled"), "milliseconds"),
+    "memory ours/flat": (("ours", "ours compiled"), ("flat", "flat compiled"), "peak_mb"),
+}
+
+
 def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return for each case and pass how ours compares: with the flat twin, and geoopt's with ours."""
+    """Return for each case and pass how ours compares, by :data:`RATIOS`; None where something was not measured."""
     table = {(r["case"], r["pass"], r["variant"]): r for r in rows}
+
+    def best(case: str, kind: str, variants: tuple[str, ...], key: str) -> float | None:
+        values = [table.get((case, kind, variant), {}).get(key) for variant in variants]
+        known = [value for value in values if value]
+        return min(known) if len(known) == len(variants) else None
+
     found = []
     for case, kind in dict.fromkeys((r["case"], r["pass"]) for r in rows):
         row: dict[str, Any] = {"case": case, "pass": kind}
-        for label, top, bottom, key in (
-            ("compiled ours/flat", "ours compiled", "flat compiled", "milliseconds"),
-            ("eager ours/flat", "ours", "flat", "milliseconds"),
-            ("geoopt/ours compiled", "geoopt", "ours compiled", "milliseconds"),
-            ("geoopt/ours eager", "geoopt", "ours", "milliseconds"),
-            ("memory compiled ours/flat", "ours compiled", "flat compiled", "peak_mb"),
-            ("memory eager ours/flat", "ours", "flat", "peak_mb"),
-        ):
-            a, b = (table.get((case, kind, v), {}).get(key) for v in (top, bottom))
-            row[label] = round(a / b, 3) if a and b else None
+        for label, (top, bottom, key) in RATIOS.items():
+            above, below = best(case, kind, top, key), best(case, kind, bottom, key)
+            row[label] = round(above / below, 3) if above and below else None
         found.append(row)
     return found
 

@@ -126,6 +126,10 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the job's objective, without what is left to the recipe."""
         return {name: value for name in self._objective_names if (value := getattr(self, name)) is not None}
 
+    def _directed(self) -> bool:
+        """Return whether the directions of edges count."""
+        return False
+
     def _take_plan(self, plan: Plan) -> None:
         """Set the fitted names that this task gives."""
         raise NotImplementedError
@@ -140,7 +144,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     def _job(self, data: "Data", source: str, seed: int) -> JobSettings:
         """Return the job of these parameters; None leaves a setting to the recipe."""
         values = {
-            "graph": {"source": source},
+            "graph": {"source": source, "directed": self._directed()},
             "model": {"name": self.model, "options": self._table("model_options")},
             "features": self._table("feature_options"),
             "training": self._table("training"),
@@ -315,7 +319,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
 
 def prepared(estimator: GraphEstimator, graph: object) -> tuple["Data", JobSettings]:
     """Return the clean graph and the job of a ``fit``."""
-    data = graph_of(graph, directed=bool(getattr(estimator, "hierarchy", False)))
+    data = graph_of(graph, directed=estimator._directed())
     return data, estimator._job(data, source_of(graph), seed_of(estimator.random_state))
 
 

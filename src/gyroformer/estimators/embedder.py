@@ -166,6 +166,9 @@ class GraphEmbedder(
         return [(self._ids.names[other], distance) for other, distance in found]
 
     @torch.no_grad()
+    def _directed(self) -> bool:
+        return bool(self.hierarchy)
+
     def ancestors(self, node: Any, n: int = 10) -> list[tuple[Any, float]]:
         """Return the ``n`` likeliest ancestors of the node with the id ``node``, as ids with scores, likeliest first.
 

@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 from gyroformer.errors import UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
 from gyroformer.estimators.inputs import Ids, array_of, graph_of
-from gyroformer.graphs.adjacency import simple_adjacency
 from gyroformer.graphs.build import graph_from_edges
-from gyroformer.graphs.non_edges import NonEdges, undirected_edges
+from gyroformer.graphs.non_edges import NonEdges, directed_edges, undirected_edges
 from gyroformer.jobs.plan import Plan
+from gyroformer.jobs.restore import joined_by
 from gyroformer.ops.nearest import nearest_pairs
 from gyroformer.options import Options, option
+from gyroformer.settings import JobSettings
 from gyroformer.tasks.link import LinkPrediction
 
 
@@ -28,6 +29,7 @@ class PredictorOptions(Options):
         "none: fit takes the graph",
         default=None,
     )
+    directed: bool = option("whether an edge leads from its first node to its second", default=False)
 
 
 class LinkPredictor(GraphEstimator, task="link", more=PredictorOptions, hidden=("split_seed",)):
@@ -60,16 +62,25 @@ class LinkPredictor(GraphEstimator, task="link", more=PredictorOptions, hidden=(
         tags.target_tags.required = self.graph is not None
         return tags
 
+    def _directed(self) -> bool:
+        return bool(self.directed)
+
+    @classmethod
+    def _parameters(cls, job: JobSettings) -> dict[str, Any]:
+        return {**super()._parameters(job), "directed": job.graph.directed}
+
     @staticmethod
-    def samples(graph: object, random_state: int = 0) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def samples(
+        graph: object, random_state: int = 0, *, directed: bool = False
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return all edges of a graph and as many pairs that are none, as ids ``(n, 2)``, with 1 and 0 for each.
 
         What cross-validation takes: ``cross_val_score(LinkPredictor(graph=graph), *LinkPredictor.samples(graph))``.
         """
-        data = graph_of(graph)
+        data = graph_of(graph, directed=directed)
         nodes = int(data.num_nodes or 0)
-        edges = undirected_edges(data.edge_index, nodes)
-        others = NonEdges(edges, nodes)
+        edges = (directed_edges if directed else undirected_edges)(data.edge_index, nodes)
+        others = NonEdges(edges, nodes, directed=directed)
         count = min(edges.size(1), others.count)
         chosen = np.random.default_rng(random_state).choice(others.count, count, replace=False)
         pairs = torch.cat((edges, others.at(torch.from_numpy(chosen))), 1)
@@ -100,18 +111,15 @@ class LinkPredictor(GraphEstimator, task="link", more=PredictorOptions, hidden=(
         if truth.shape != (ends.shape[1],) or not set(np.unique(truth).tolist()) <= {0, 1}:
             raise UsageError(f"y must hold 1 or 0 for each of the {ends.shape[1]} pairs")
         known = ends[:, truth == 1]
-        seen = graph_from_edges(
-            known[0], known[1], num_nodes=int(data.num_nodes or 0), ids=data.ids, x=data.x
-        )
-        return self._run(seen, job)
+        nodes = {"num_nodes": int(data.num_nodes or 0), "ids": data.ids, "x": data.x}
+        return self._run(graph_from_edges(*known, **nodes, directed=self._directed()), job)
 
     @torch.no_grad()
     def decision_function(self, pairs: object) -> NDArray[np.float64]:
         """Return the log odds ``(n,)`` of an edge for pairs ``(n, 2)`` of ids."""
         check_is_fitted(self)
         indices = self._indices(pairs)
-        squared = self._positions.pair_squared_dist(*indices).double()
-        odds = self._decoder.calibrated(self._decoder.pairs(squared, indices))
+        odds = self._decoder.calibrated(self._decoder.pairs(self._positions, indices).double())
         found: NDArray[np.float64] = odds.cpu().numpy()
         return found
 
@@ -129,13 +137,14 @@ class LinkPredictor(GraphEstimator, task="link", more=PredictorOptions, hidden=(
         check_is_fitted(self)
         if n < 1:
             raise UsageError(f"n must be at least 1, got {n}")
-        joined = simple_adjacency(self.graph_.edge_index, len(self._ids.names))
+        joined = joined_by(self._plan.job, self.graph_.edge_index, len(self._ids.names))
         pairs, cost = nearest_pairs(
             self._positions,
             joined,
             n,
-            cost=lambda squared, rows: -self._decoder.rows(squared, rows),
+            cost=lambda rows: -self._decoder.rows(self._positions, rows),
             node=None if node is None else self._ids.index(node),
+            directed=self._decoder.directed,
         )
         chances = self._decoder.calibrated(-cost.double()).sigmoid().tolist()
         names = self._ids.names

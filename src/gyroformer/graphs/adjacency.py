@@ -60,6 +60,17 @@ def simple_adjacency(
     return matrix
 
 
+def directed_adjacency(edge_index: Tensor | NDArray[Any], num_nodes: int) -> Csr:
+    """Return the adjacency matrix of the simple directed graph behind ``edge_index``, as :func:`simple_adjacency`."""
+    source, target = checked_edges(edge_index, num_nodes)
+    proper = source != target
+    ends = source[proper], target[proper]
+    matrix = sp.coo_matrix((np.ones(ends[0].size, np.float64), ends), shape=(num_nodes, num_nodes)).tocsr()
+    matrix.sum_duplicates()
+    matrix.data = np.ones(matrix.indices.size, np.float64)
+    return matrix
+
+
 def _weighted_adjacency(
     edge_index: Tensor | NDArray[Any], num_nodes: int, weight: Tensor | NDArray[Any]
 ) -> Csr:

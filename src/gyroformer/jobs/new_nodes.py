@@ -34,6 +34,8 @@ _log = logging.getLogger(__name__)
 
 #: what is said of a run in whose space nearness is not what counts
 NO_HIERARCHY = "new nodes cannot be placed in a hierarchy yet: train it on the whole graph"
+#: the same of a run whose edges lead one way
+NO_DIRECTION = "new nodes cannot be added to a directed run yet: train it on the whole graph"
 #: ids that an error names
 NAMED = 3
 #: nodes up to which all pairs say how crowded a place is; beyond, so many drawn ones stand for all
@@ -176,6 +178,8 @@ def restore_with(
     run = restore(path)
     if run.hierarchy is not None:
         raise UsageError(f"{path}: {NO_HIERARCHY}")
+    if run.job.graph.directed:
+        raise UsageError(f"{path}: {NO_DIRECTION}")
     more = load(added, **(reading or {})) if isinstance(added, (str, Path)) else added
     whole = grown(run.run.graph, more)
     if run.model.options.in_features:

@@ -47,9 +47,8 @@ class Plan:
 def plan_task(job: JobSettings, graph: "Data", **given: Any) -> Task:
     """Return the job's task on a graph as it was read; ``given`` is what a caller in Python brings, e.g. a split."""
     ready = ready_for(job)
-    return TASKS[job.task].from_graph(
-        graph, job.objective, ready, seed=job.seed, features=job.graph.features, **given
-    )
+    source = {"features": job.graph.features, "directed": job.graph.directed}
+    return TASKS[job.task].from_graph(graph, job.objective, ready, seed=job.seed, **source, **given)
 
 
 def plan_model(job: JobSettings, graph: "Data", task: Task) -> Plan:

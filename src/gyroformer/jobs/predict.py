@@ -111,24 +111,25 @@ def new_edges(run: Restored, count: int, node: str | None = None) -> Answer:
     index = None if node is None else int(run.indices([node])[0])
     decoder = run.decoder
 
-    def cost(squared: Tensor, rows: Tensor) -> Tensor:
-        assert decoder is not None
-        return -decoder.rows(squared, rows)
+    positions, directed = run.positions(), decoder is not None and decoder.directed
 
+    def cost(rows: Tensor) -> Tensor:
+        assert decoder is not None
+        return -decoder.rows(positions, rows)
+
+    chosen = None if decoder is None else cost
     with torch.no_grad():
-        pairs, _ = nearest_pairs(
-            run.positions(), run.joined, count, cost=None if decoder is None else cost, node=index
-        )
+        pairs, _ = nearest_pairs(positions, run.joined, count, cost=chosen, node=index, directed=directed)
     return _pairs(run, "new_edges", pairs)
 
 
 def _pairs(run: Restored, name: str, pairs: Tensor) -> Answer:
-    ids, squared = run.data.ids, run.positions().pair_squared_dist(*pairs)
+    ids, positions = run.data.ids, run.positions()
     far: list[list[Any]] = [[ids[node] for node in side] for side in pairs.tolist()]
-    far.append(plain_distance(squared).tolist())
+    far.append(plain_distance(positions.pair_squared_dist(*pairs)).tolist())
     if run.decoder is not None:
         with torch.no_grad():
-            odds = run.decoder.calibrated(run.decoder.pairs(squared, pairs))
+            odds = run.decoder.calibrated(run.decoder.pairs(positions, pairs))
             far.append(odds.double().sigmoid().tolist())
     columns = ("source", "target", "distance", "probability")[: len(far)]
     return Answer(name, columns, list(zip(*far, strict=True)))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from gyroformer.data.load import load
 from gyroformer.errors import CorruptFileError, DataError, UsageError, did_you_mean, in_file
-from gyroformer.graphs.adjacency import Csr, simple_adjacency, upper_edges
+from gyroformer.graphs.adjacency import Csr, directed_adjacency, simple_adjacency, upper_edges
 from gyroformer.jobs.plan import plan_task, ready_for
 from gyroformer.models.pretrained import WEIGHTS, check_tensors
 from gyroformer.ops.positions import Positions
@@ -43,7 +43,8 @@ class Restored:
         job: its settings, on the CPU.
         model: the trained model.
         data: the graph that the model sees, with features prepared.
-        joined: adjacency matrix of all known edges; for a link run more than those the model sees.
+        joined: adjacency matrix of all known edges; for a link run more than those the model sees, and directed if
+            it is.
         decoder: of a link run; None for others.
         hierarchy: who is above whom, and the score, of a run of ``embed --hierarchy``; None for others.
         same: whether the graph is the run's own.
@@ -132,12 +133,18 @@ def restore(
         _check_features(model, seen, run.path)
         all_edges = given.edge_index
     model.prepare(seen)
-    joined = simple_adjacency(all_edges, int(seen.num_nodes or 0))
+    joined = joined_by(job, all_edges, int(seen.num_nodes or 0))
     hierarchy = _hierarchy(run, job, task, given)
     found = Restored(run, job, model, seen, joined, _decoder(run, job, task, joined), hierarchy, same)
     if same:
         _compare(found)
     return found
+
+
+def joined_by(job: JobSettings, edges: Tensor, nodes: int) -> Csr:
+    """Return the adjacency matrix of a job's known edges, directed in directed link prediction."""
+    directed = job.task == "link" and job.graph.directed
+    return (directed_adjacency if directed else simple_adjacency)(edges, nodes)
 
 
 def restored_task(run: Run, job: JobSettings) -> Task:
@@ -216,9 +223,15 @@ def _decoder(run: Run, job: JobSettings, task: Task | None, joined: Csr) -> "Lin
         return task.decoder
     if not isinstance(job.objective, LinkObjective):
         return None
-    decoder = decoder_of(job.objective).requires_grad_(False)
+    decoder = decoder_of(job.objective, directed=job.graph.directed).requires_grad_(False)
     _load(decoder, {name.removeprefix("decoder."): t for name, t in run.task_weights.items()}, run)
-    return decoder.know(torch.from_numpy(np.stack(upper_edges(joined))), joined.shape[0])
+    return decoder.know(known_edges(decoder, joined), joined.shape[0])
+
+
+def known_edges(decoder: "LinkDecoder", joined: Csr) -> Tensor:
+    """Return the edges ``(2, E)`` of an adjacency matrix as a decoder takes them: undirected ones once."""
+    ends = joined.nonzero() if decoder.directed else upper_edges(joined)
+    return torch.from_numpy(np.stack(ends).astype(np.int64))
 
 
 def _hierarchy(run: Run, job: JobSettings, task: Task | None, given: "Data | None") -> "Hierarchy | None":

@@ -59,8 +59,9 @@ class GraphTransformer(GraphModel):
     def tangent(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as tangent vectors at the origin, ``(N, heads, d)``."""
         row = self.tokenizer(data, x)
-        u = self._encode(row)
-        return u[-row.graphs :] if self.tokenizer.graph_type is not None else u[: row.nodes]
+        if self.tokenizer.graph_type is not None:
+            return self._encode(row)[-row.graphs :]
+        return self._encode(row, read=row.nodes)
 
     def points(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as points ``(N, heads, d)`` of the last layer's space."""
@@ -75,13 +76,14 @@ class GraphTransformer(GraphModel):
         assert self.logits is not None
         return self.logits.tangent(self.tangent(data, x), self.encoder.output_curvature)
 
-    def _encode(self, row: TokenRow) -> Tensor:
+    def _encode(self, row: TokenRow, read: int | None = None) -> Tensor:
+        """Return the tokens encoded, the first ``read`` of them (None: all)."""
         if row.segment is None:
-            return self.encoder.tangent(row.tokens)
+            return self.encoder.tangent(row.tokens, read=read)
         if self.encoder.kind == "linear":
-            return self.encoder.tangent(row.tokens, segment=row.segment, count=row.graphs)
+            return self.encoder.tangent(row.tokens, segment=row.segment, count=row.graphs, read=read)
         tokens, mask, index = row.padded()
-        return self.encoder.tangent(tokens, mask).flatten(0, 1)[index]
+        return self.encoder.tangent(tokens, mask).flatten(0, 1)[index[:read]]
 
 
 class FPST(GraphTransformer):

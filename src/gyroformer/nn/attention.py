@@ -40,11 +40,11 @@ class StereographicAttention(PointLayer):
 
     def tangent(
         self, u: Float[Tensor, "B N dim"], layout: TokenLayout = ONE_SEQUENCE
-    ) -> Float[Tensor, "B N dim"]:
-        """Return attention between tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
+    ) -> Float[Tensor, "B R dim"]:
+        """Return attention between tangent vectors ``(B, N, dim)``, for the R that the layout asks for."""
         qkv = self.qkv(u).unflatten(-1, (3, self.heads, -1))
         if self.kind == "none":  # the midpoint of a value alone is the value
-            return self.out(qkv[..., 2, :, :].flatten(-2))
+            return self.out(layout.asked_for(qkv[..., 2, :, :]).flatten(-2))
         mixed = tangent_attention(qkv, self.curvature, kind=self.kind, layout=layout)
         return self.out(mixed.flatten(-2).to(u.dtype))
 
@@ -72,11 +72,12 @@ class FlatAttention(FromOptions, nn.Module):
 
     def tangent(
         self, u: Float[Tensor, "B N dim"], layout: TokenLayout = ONE_SEQUENCE
-    ) -> Float[Tensor, "B N dim"]:
-        """Return ``(B, N, dim)`` for ``(B, N, dim)``."""
+    ) -> Float[Tensor, "B R dim"]:
+        """Return attention between vectors ``(B, N, dim)``, for the R that the layout asks for."""
         query, key, value = self.qkv(u).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        query = query[:, :, : layout.read]
         if self.kind == "none":
-            mixed = value
+            mixed = value[:, :, : layout.read]
         elif self.kind == "softmax":
             mixed = attend_within(query, key, value, kind="softmax", layout=layout)
         else:

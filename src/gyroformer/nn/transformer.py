@@ -5,6 +5,7 @@ TokenGT, the yardstick of speed, and what the curved layers must equal at k = 0.
 name (a curved model has the curvatures on top).
 """
 
+import dataclasses as dc
 from collections.abc import Callable, Iterable
 
 import torch
@@ -68,13 +69,15 @@ class Block(FromOptions, nn.Module):
 
     def tangent(
         self, u: Float[Tensor, "B N dim"], layout: TokenLayout = ONE_SEQUENCE
-    ) -> Float[Tensor, "B N dim"]:
-        """Return the block of tangent vectors ``(B, N, dim)``; see :class:`StereographicTransformer`."""
+    ) -> Float[Tensor, "B R dim"]:
+        """Return the block of tangent vectors ``(B, N, dim)``, for the R that the layout asks for."""
         add = self.addition()
         if self.norm_first:
-            u = add(self.dropout(self.attention.tangent(self.norm1(u), layout)), u)
+            step = self.attention.tangent(self.norm1(u), layout)
+            u = add(self.dropout(step), layout.asked_for(u))
             return add(self.dropout(self.ffn(self.norm2(u))), u)
-        u = self.norm1(add(self.dropout(self.attention.tangent(u, layout)), u))
+        step = self.attention.tangent(u, layout)
+        u = self.norm1(add(self.dropout(step), layout.asked_for(u)))
         return self.norm2(add(self.dropout(self.ffn(u)), u))
 
     def addition(self) -> Callable[[Tensor, Tensor], Tensor]:
@@ -155,7 +158,9 @@ class Encoder(FromOptions, nn.Module):
         mask: Bool[Tensor, "*B N"] | None = None,
         segment: Int[Tensor, " N"] | None = None,
         count: int | None = None,
-    ) -> Float[Tensor, "*B N heads d"]:
+        *,
+        read: int | None = None,
+    ) -> Float[Tensor, "*B R heads d"]:
         """Return the result as tangent vectors at the origin, ``(..., heads, d)``.
 
         Args:
@@ -164,18 +169,21 @@ class Encoder(FromOptions, nn.Module):
             segment: ``(N,)``, the sequence of each token, for many sequences in one row without padding
                 (linear attention, ``tokens (N, dim)``).
             count: number of sequences in ``segment``.
+            read: how many tokens, the first ones, are asked for (None: all); the last block does no more for the
+                others than let them be attended to.
         """
         self._check(tokens, mask, segment, count)
         u = tokens if tokens.dim() == 3 else tokens.unsqueeze(0)
-        u = self.encode(u, TokenLayout(mask, segment, count or 1))
+        u = self.encode(u, TokenLayout(mask, segment, count or 1, read=read))
         return (u if tokens.dim() == 3 else u.squeeze(0)).unflatten(-1, (self.heads, -1))
 
-    def encode(self, u: Float[Tensor, "B N dim"], layout: TokenLayout) -> Float[Tensor, "B N dim"]:
+    def encode(self, u: Float[Tensor, "B N dim"], layout: TokenLayout) -> Float[Tensor, "B R dim"]:
         """Return all blocks of tangent vectors, one after the other; padding comes out as zero."""
-        for block in self.blocks:
-            u = block.tangent(u, layout)  # type: ignore[operator]
-        u = self.final_norm(u)
-        return u if layout.mask is None else torch.where(layout.mask.unsqueeze(-1), u, 0.0)
+        *before, last = self.blocks
+        for block in before:
+            u = block.tangent(u, dc.replace(layout, read=None))  # type: ignore[operator]
+        u = self.final_norm(last.tangent(u, layout))  # type: ignore[operator]
+        return u if layout.mask is None else torch.where(layout.asked_for(layout.mask).unsqueeze(-1), u, 0.0)
 
     @property
     def curvatures(self) -> Float[Tensor, "layers heads"]:

@@ -31,6 +31,8 @@ class TokenLayout:
             ``scaled_dot_product_attention`` takes it, True for those that do or numbers that are added to the scores;
             broadcasts to ``(B, H, N, N)``.
         alone: ``(B, H or 1, N)``, True for tokens that no token is left to attend to; attention gives them the origin.
+        read: how many tokens, the first ones, are asked for: the others are attended to, and what becomes of them is
+            not computed; None for all.
     """
 
     mask: Tensor | None = None
@@ -39,6 +41,11 @@ class TokenLayout:
     causal: bool = False
     pairs: Tensor | None = None
     alone: Tensor | None = None
+    read: int | None = None
+
+    def asked_for(self, x: Float[Tensor, "B N *rest"]) -> Float[Tensor, "B R *rest"]:
+        """Return the part of ``x`` that belongs to the tokens that are asked for."""
+        return x if self.read is None else x[:, : self.read]
 
 
 #: all tokens attend to all
@@ -46,14 +53,14 @@ ONE_SEQUENCE = TokenLayout()
 
 
 def attend_within(
-    query: Float[Tensor, "B H N d"],
+    query: Float[Tensor, "B H R d"],
     key: Float[Tensor, "B H N d"],
     lifted: Float[Tensor, "B H N v"],
     *,
     kind: str,
     layout: TokenLayout,
-) -> Float[Tensor, "B H N v"]:
-    """Return the sums of :func:`attend` among the tokens that the layout joins."""
+) -> Float[Tensor, "B H R v"]:
+    """Return the sums of :func:`attend` among the tokens that the layout joins, for those that it asks for."""
     if layout.segment is None:
         if kind == "linear" and layout.causal:
             return causal_linear_attention(query, key, lifted, layout.mask)
@@ -64,17 +71,17 @@ def attend_within(
 
 
 def attend(
-    query: Float[Tensor, "B H N d"],
+    query: Float[Tensor, "B H R d"],
     key: Float[Tensor, "B H N d"],
     lifted: Float[Tensor, "B H N v"],
     *,
     kind: str,
     mask: Bool[Tensor, "B N"] | None = None,
-) -> Float[Tensor, "B H N v"]:
-    """Return weighted sums of lifted values ``(B, H, N, d + 1)``.
+) -> Float[Tensor, "B H R v"]:
+    """Return weighted sums of lifted values, ``(B, H, R, d + 1)``.
 
     Args:
-        query: ``(B, H, N, d)``.
+        query: ``(B, H, R, d)``.
         key: ``(B, H, N, d)``.
         lifted: ``(B, H, N, d + 1)``.
         kind: ``"softmax"`` (exact, quadratic) or ``"linear"`` (feature map ELU + 1, linear in N).
@@ -175,16 +182,16 @@ def causal_piece(width: int) -> int:
 
 
 def ragged_linear_attention(
-    query: Float[Tensor, "H T d"],
+    query: Float[Tensor, "H R d"],
     key: Float[Tensor, "H T d"],
     lifted: Float[Tensor, "H T v"],
     segment: Int[Tensor, " T"],
     count: int,
-) -> Float[Tensor, "H T v"]:
+) -> Float[Tensor, "H R v"]:
     """Return linear attention within each of ``count`` sequences of one long row of tokens, without padding.
 
     Args:
-        query: ``(H, T, d)``.
+        query: ``(H, R, d)``, of the first R tokens.
         key: ``(H, T, d)``.
         lifted: ``(H, T, d + 1)``.
         segment: ``(T,)``, the sequence of each token.
@@ -192,7 +199,7 @@ def ragged_linear_attention(
     """
     outer = feature_map(key).unsqueeze(-1) * lifted.unsqueeze(-2)  # (H, T, d, d + 1)
     sums = outer.new_zeros(outer.size(0), count, *outer.shape[2:]).index_add(1, segment, outer)
-    return (feature_map(query).unsqueeze(-2) @ sums.index_select(1, segment)).squeeze(-2)
+    return (feature_map(query).unsqueeze(-2) @ sums.index_select(1, segment[: query.size(1)])).squeeze(-2)
 
 
 def attend_reference(query: Tensor, key: Tensor, lifted: Tensor, *, kind: str, mask: Tensor | None) -> Tensor:

@@ -15,22 +15,23 @@ def tangent_attention(
     *,
     kind: str,
     layout: TokenLayout = ONE_SEQUENCE,
-) -> Float[Tensor, "B N H d"]:
-    """Return attention between points, all as tangent vectors: ``(B, N, 3, H, d)`` to ``(B, N, H, d)``.
+) -> Float[Tensor, "B R H d"]:
+    """Return attention between points, all as tangent vectors: ``(B, N, 3, H, d)`` to ``(B, R, H, d)``.
 
     Args:
         qkv: queries and keys at the values' points, and the values' own tangent vectors at the origin.
         k: curvatures ``(H,)``.
         kind: ``"softmax"`` or ``"linear"``.
-        layout: which tokens attend to each other.
+        layout: which tokens attend to each other, and which R of the N are asked for.
     """
     if kind == "linear" and layout.segment is None and not layout.causal and fused.usable(qkv, k):
-        return fused.attention(qkv, k, attended(layout.mask))
+        return fused.attention(qkv, k, attended(layout.mask), layout.read)
     query, key, value = qkv.permute(2, 0, 3, 1, 4)  # (B, H, N, d)
     curvature = k[:, None, None]
     sine, cosine = sine_cosine(value, curvature)
     transport = cosine * cosine
     query, key, lifted = query * transport, key * transport, lift(sine, cosine)
+    query = query[:, :, : layout.read]
     mixed = unlift(attend_within(query, key, lifted, kind=kind, layout=layout), curvature)
     if layout.alone is not None:
         mixed = torch.where(layout.alone.unsqueeze(-1), 0.0, mixed)

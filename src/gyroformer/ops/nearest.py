@@ -40,8 +40,9 @@ def nearest_pairs(
     joined: Csr,
     count: int,
     *,
-    cost: Callable[[Tensor, Tensor], Tensor] | None = None,
+    cost: Callable[[Tensor], Tensor] | None = None,
     node: int | None = None,
+    directed: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return the ``count`` nearest pairs ``u < v`` of nodes that are not joined, or those of one node.
 
@@ -49,10 +50,11 @@ def nearest_pairs(
 
     Args:
         positions: where the nodes are.
-        joined: symmetric adjacency matrix of the pairs to leave out.
+        joined: adjacency matrix of the pairs to leave out, symmetric unless they are directed.
         count: how many; fewer come back if there are no more.
-        cost: what is to be smallest instead of the squared distances ``(R, N)`` of the rows ``(R,)``, made of both.
+        cost: what is to be smallest instead of squared distances: ``(R, N)`` for rows ``(R,)``.
         node: only pairs of this node, which then comes first in each.
+        directed: whether a pair from u to v is another than one from v to u.
 
     Returns:
         Pairs ``(2, M)`` and their squared distances, or costs, ``(M,)``.
@@ -66,10 +68,9 @@ def nearest_pairs(
     best = torch.empty(0, device=positions.device)
     found = everyone[:0]
     for block in row_blocks(rows, nodes):
-        squared = positions.squared_dist_rows(block)
-        if cost is not None:
-            squared = cost(squared, block)
-        own = everyone <= block.unsqueeze(1) if node is None else everyone == block.unsqueeze(1)
+        squared = positions.squared_dist_rows(block) if cost is None else cost(block)
+        once = node is None and not directed
+        own = everyone <= block.unsqueeze(1) if once else everyone == block.unsqueeze(1)
         squared[own] = torch.inf
         degree = indptr[block + 1] - indptr[block]
         row = torch.repeat_interleave(block - block[0], degree)

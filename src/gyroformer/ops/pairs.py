@@ -19,7 +19,7 @@ from torch import Tensor
 
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.ops.lifted import at_least_float32
-from gyroformer.ops.native import build, fused, fused_pairs
+from gyroformer.ops.native import build, fused, fused_pair_list, fused_pairs
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.ops.pair_blocks import PairSums, Sum, block_rows, laid_out, quotients, squared_distances
 
@@ -39,6 +39,8 @@ def pair_squared_dist(sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, t
         target: nodes ``(M,)``.
     """
     sine, cosine, k = checked_points(sine, cosine, k)
+    if fused.usable(sine, cosine, k):
+        return fused_pair_list.pair_squared_dist(sine, cosine, k, source, target)
     delta = cosine[target] * sine[source] - cosine[source] * sine[target]
     return squared_distances(delta.square().sum(-1), k, -1)
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from gyroformer.data.link_split import LinkSplit
-from gyroformer.graphs.adjacency import simple_adjacency
+from gyroformer.graphs.adjacency import directed_adjacency, simple_adjacency
 from gyroformer.ops.nearest import nearest_pairs
 from gyroformer.report.curves import Spec, thinned
 from gyroformer.report.markup import text
@@ -52,16 +52,16 @@ def decoder_of(run: RunRecord) -> LinkDecoder | None:
     about = run.results.get("decoder")
     if not isinstance(about, dict):
         return None
-    weight, known = about.get("degree_weight"), run.held_out
+    weight, depth, known = about.get("degree_weight"), about.get("depth_weight"), run.held_out
     if weight is not None and not isinstance(known, LinkSplit):
         return None
-    decoder = LinkDecoder(
-        about["kind"], radius=about["radius"], temperature=about["temperature"], degrees=weight is not None
-    )
+    more = {"degrees": weight is not None, "directed": depth is not None}
+    decoder = LinkDecoder(about["kind"], radius=about["radius"], temperature=about["temperature"], **more)
     if isinstance(known, LinkSplit):
         decoder.know(known.train, known.nodes)
-    if decoder.degree_weight is not None and weight is not None:
-        decoder.degree_weight.data.fill_(float(weight))
+    for parameter, value in ((decoder.degree_weight, weight), (decoder.depth_weight, depth)):
+        if parameter is not None:
+            parameter.data = torch.tensor(value).reshape(parameter.shape)
     decoder.calibration = torch.tensor(about.get("calibration", [1.0, 0.0]))
     return decoder.requires_grad_(False)
 
@@ -69,7 +69,7 @@ def decoder_of(run: RunRecord) -> LinkDecoder | None:
 def _logits(run: RunRecord, decoder: LinkDecoder, pairs: torch.Tensor) -> Array:
     """Return what pairs are ranked by."""
     with torch.no_grad():
-        return decoder.pairs(run.positions.pair_squared_dist(*pairs), pairs).double().numpy()
+        return decoder.pairs(run.positions, pairs).double().numpy()
 
 
 def roc_chart(run: RunRecord) -> Spec | None:
@@ -95,10 +95,15 @@ def missing_edges(run: RunRecord, count: int = LISTED) -> list[MissingEdge]:
     decoder = decoder_of(run)
     if run.graph.edges is None or decoder is None:
         return []
-    joined = simple_adjacency(run.graph.edges, len(run.ids))
+    adjacency = directed_adjacency if decoder.directed else simple_adjacency
+    joined = adjacency(run.graph.edges, len(run.ids))
     with torch.no_grad():
         pairs, cost = nearest_pairs(
-            run.positions, joined, count, cost=lambda squared, rows: -decoder.rows(squared, rows)
+            run.positions,
+            joined,
+            count,
+            cost=lambda rows: -decoder.rows(run.positions, rows),
+            directed=decoder.directed,
         )
         likely = decoder.calibrated(-cost).sigmoid().tolist()
         far = run.positions.pair_squared_dist(*pairs).clamp(min=0).sqrt().tolist()

@@ -184,7 +184,7 @@ def held_out(run: Run) -> Split | LinkSplit | None:
         if split is None and isinstance(job.objective, ClassifyObjective):
             split = split_of(graph, job.objective, job.seed)
         elif split is None and isinstance(job.objective, LinkObjective):
-            split = link_split_of(graph, job.objective, job.seed)
+            split = link_split_of(graph, job.objective, job.seed, directed=job.graph.directed)
     except (DataError, UsageError):  # the page says why there is no graph
         return None
     return split if split is not None and split.sha256 == known.get("sha256") else None

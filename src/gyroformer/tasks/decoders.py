@@ -10,11 +10,20 @@ have, the logit of a pair is
 
 because a node with many edges is likelier to have another, at the same distance: a distance alone cannot say that of a
 hub without bringing all its neighbours close to each other. An edge that is known is not counted in the degrees of its
-own ends. After training the logits are calibrated, :math:`\alpha z + \beta`, on pairs that were held out.
+own ends.
+
+A distance is the same both ways. In a directed graph the logit of an edge from u to v is
+
+.. math:: z_{uv} = (r - d_{uv}^2)/t + a\log(1 + g^+_u) + b\log(1 + g^-_v) + c\,(\rho_u - \rho_v)
+
+with the numbers :math:`g^+` of edges that leave a node and :math:`g^-` of those that come to it, and its distance
+:math:`\rho` from the origin: if c > 0, edges lead to the centre.
+
+After training the logits are calibrated, :math:`\alpha z + \beta`, on pairs that were held out.
 """
 
 import math
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +31,10 @@ from torch.nn.functional import softplus
 
 from gyroformer.errors import UsageError
 from gyroformer.options import check_choice
+from gyroformer.tasks.scores import radius
+
+if TYPE_CHECKING:
+    from gyroformer.ops.positions import Positions
 
 DecoderKind = Literal["fermi-dirac", "distance"]
 DECODERS: tuple[DecoderKind, ...] = ("fermi-dirac", "distance")
@@ -37,6 +50,7 @@ class LinkDecoder(nn.Module):
         learn: whether training changes both. What is learned is the change (of r, and of log t, so that t stays
             positive): weight decay then pulls towards the given values, not to zero.
         degrees: whether the nodes' degrees count; :meth:`know` tells them.
+        directed: whether an edge from u to v is another than one from v to u.
     """
 
     degree: Tensor
@@ -50,6 +64,7 @@ class LinkDecoder(nn.Module):
         temperature: float = 1.0,
         learn: bool = False,
         degrees: bool = False,
+        directed: bool = False,
     ) -> None:
         super().__init__()
         check_choice("decoder", kind, DECODERS)
@@ -60,8 +75,10 @@ class LinkDecoder(nn.Module):
         self.kind, self._radius, self._temperature = kind, radius, temperature
         self.radius_change = nn.Parameter(torch.zeros(())) if learn else None
         self.log_temperature_change = nn.Parameter(torch.zeros(())) if learn else None
-        self.degree_weight = nn.Parameter(torch.zeros(())) if degrees else None
-        self.register_buffer("degree", torch.zeros(0), persistent=False)
+        # one for the first node of a pair and one for the second where these are not the same
+        self.degree_weight = nn.Parameter(torch.zeros((2, 1) if directed else ())) if degrees else None
+        self.depth_weight = nn.Parameter(torch.zeros(())) if directed else None
+        self.register_buffer("degree", torch.zeros(2, 0), persistent=False)
         self.register_buffer("calibration", torch.tensor([1.0, 0.0]))
 
     @property
@@ -75,9 +92,15 @@ class LinkDecoder(nn.Module):
         change = self.log_temperature_change
         return self._temperature if change is None else self._temperature * change.exp()
 
+    @property
+    def directed(self) -> bool:
+        """Whether an edge from u to v is another than one from v to u."""
+        return self.depth_weight is not None
+
     def know(self, edges: Tensor, nodes: int) -> Self:
-        """Take the degrees of a graph of the known edges ``(2, E)``, each once; return itself."""
-        self.degree = edges.flatten().bincount(minlength=nodes).float()
+        """Take the degrees, as first and as second node of a pair, of the known edges ``(2, E)``; return itself."""
+        ends = edges if self.directed else (edges.flatten(),) * 2
+        self.degree = torch.stack([end.bincount(minlength=nodes) for end in ends]).float()
         return self
 
     def forward(self, squared_dist: Tensor) -> Tensor:
@@ -85,31 +108,55 @@ class LinkDecoder(nn.Module):
         far = squared_dist if self.kind == "fermi-dirac" else plain_distance(squared_dist)
         return (self.radius - far) / self.temperature
 
-    def pairs(self, squared_dist: Tensor, pairs: Tensor, *, known: bool = False) -> Tensor:
+    def pairs(self, positions: "Positions", pairs: Tensor, *, known: bool = False) -> Tensor:
         """Return the logits ``(M,)`` of pairs ``(2, M)``, not calibrated.
 
         Args:
-            squared_dist: their squared distances.
+            positions: where the nodes are.
             pairs: the nodes.
             known: whether the pairs are known edges, each of which is not to count itself.
         """
-        logit = self(squared_dist)
-        if self.degree_weight is None:
-            return logit
-        return logit + self.degree_weight * torch.log1p(self.degree[pairs] - float(known)).sum(0)
+        logit = self(positions.pair_squared_dist(*pairs))
+        if self.degree_weight is not None:
+            logit = logit + (
+                self.degree_weight * torch.log1p(self.degree.gather(1, pairs) - float(known))
+            ).sum(0)
+        if self.depth_weight is not None:
+            depth = radius(positions)
+            logit = logit + self.depth_weight * (depth[pairs[0]] - depth[pairs[1]])
+        return logit
 
-    def rows(self, squared_dist: Tensor, rows: Tensor) -> Tensor:
-        """Return the logits ``(R, N)`` of the nodes ``rows`` with all nodes, not calibrated."""
-        logit = self(squared_dist)
-        if self.degree_weight is None:
-            return logit
-        grown = torch.log1p(self.degree)
-        return logit + self.degree_weight * (grown[rows].unsqueeze(1) + grown)
+    def rows(self, positions: "Positions", rows: Tensor) -> Tensor:
+        """Return the logits ``(R, N)`` of pairs of the nodes ``rows`` with all nodes, not calibrated."""
+        logit = self(positions.squared_dist_rows(rows))
+        if self.degree_weight is not None:
+            first, second = self.degree_weight * torch.log1p(self.degree)
+            logit = logit + (first[rows].unsqueeze(1) + second)
+        if self.depth_weight is not None:
+            depth = radius(positions)
+            logit = logit + self.depth_weight * (depth[rows].unsqueeze(1) - depth)
+        return logit
 
     def calibrated(self, logit: Tensor) -> Tensor:
         """Return log odds that hold for pairs of which half are edges."""
         scale, shift = self.calibration.to(logit.dtype)
         return scale * logit + shift
+
+    def about(self) -> dict[str, Any]:
+        """Return what the decoder has learned, for ``results.json``."""
+        degrees, depth = self.degree_weight, self.depth_weight
+        return {
+            "kind": self.kind,
+            "radius": float(self.radius),
+            "temperature": float(self.temperature),
+            "degree_weight": None
+            if degrees is None
+            else degrees.flatten().tolist()
+            if self.directed
+            else float(degrees),
+            "depth_weight": None if depth is None else float(depth),
+            "calibration": self.calibration.tolist(),
+        }
 
     @torch.no_grad()
     def calibrate(self, edges: Tensor, others: Tensor) -> None:

@@ -82,14 +82,24 @@ class LinkPrediction(Task):
     help = """Predict links: hold out edges, train on the others, print how well the held-out ones are found.
 
     AUC, average precision and Hits@K are in percent, against as many pairs that are no edge of the graph. Then the
-    most likely missing edges are printed and written to new_edges.csv in the run folder.
+    most likely missing edges are printed and written to new_edges.csv in the run folder. With --directed an edge leads
+    from its source to its target, and direction says how often a held-out one is likelier than its reverse.
 
     Example: gyroformer link friends.csv --for Ann
     """
     Objective = LinkObjective
     uses_weights = True
+    uses_direction = True
     run_flags = ("new_edges", "for_node")
-    shown = ("test_auc", "test_ap", "test_hits@10", "test_hits@50", "test_hits@100", "val_auc")
+    shown = (
+        "test_auc",
+        "test_ap",
+        "test_hits@10",
+        "test_hits@50",
+        "test_hits@100",
+        "test_direction",
+        "val_auc",
+    )
     judged_by = "val_auc"
 
     def __init__(self, data: "Data", split: "LinkSplit", decoder: "LinkDecoder | None" = None) -> None:
@@ -103,10 +113,17 @@ class LinkPrediction(Task):
         self.edges = split.train.to(device)
         self.weight = edge_weights(data, self.edges) if "edge_weight" in data else None
         self.decoder = (
-            (LinkDecoder() if decoder is None else decoder).to(device).know(self.edges, split.nodes)
+            (LinkDecoder(directed=split.directed) if decoder is None else decoder)
+            .to(device)
+            .know(self.edges, split.nodes)
+        )
+        # edges without an edge back, of those that are known and of those to test on: they have a direction
+        self._one_way, self._val_one_way, self._test_one_way = (
+            _one_way(edges, split).to(device) if split.directed else None
+            for edges in (split.train, split.val, split.test)
         )
         self.module = nn.ModuleDict({"decoder": self.decoder})
-        self.non_edges = NonEdges(self.edges, split.nodes)
+        self.non_edges = NonEdges(self.edges, split.nodes, directed=split.directed)
         if not self.non_edges.count:
             raise DataError("the training graph has no pair without an edge: there is nothing to tell apart")
         self._val = [pairs.to(device) for pairs in (split.val, split.val_non)]
@@ -122,6 +139,7 @@ class LinkPrediction(Task):
         seed: int,
         split: "LinkSplit | None" = None,
         features: str | None = None,
+        directed: bool = False,
         **given: Any,
     ) -> Self:
         """Return the task; ``split`` replaces the draw that the objective names.
@@ -134,29 +152,48 @@ class LinkPrediction(Task):
             raise UsageError(
                 f"the features {features!r} of {name} {leak}, the held-out ones among them: leave --features out"
             )
-        split = split or link_split_of(graph, objective, seed)
-        return cls(ready(split.training_graph(graph), True), split, decoder_of(objective))
+        split = split or link_split_of(graph, objective, seed, directed=directed)
+        decoder = decoder_of(objective, directed=split.directed)
+        return cls(ready(split.training_graph(graph), True), split, decoder)
 
     def loss(self, model: "GraphModel") -> "Tensor":
-        """Return the mean cross-entropy of the training edges plus that of as many drawn non-edges."""
+        """Return the mean cross-entropy of the training edges plus that of as many drawn non-edges.
+
+        In a directed graph also that of the training edges turned round: among drawn pairs these hardly ever come.
+        """
+        from torch.nn.functional import softplus
+
         positions, others = model.positions(self.data), self.non_edges.draw(self.edges.size(1))
         joined, apart = self.logits(positions, self.edges, known=True), self.logits(positions, others)
-        return _entropy(joined, apart, self.weight)
+        loss = _entropy(joined, apart, self.weight)
+        if self._one_way is None or not self._one_way.size(1):
+            return loss
+        return loss + softplus(self.logits(positions, self._one_way.flip(0))).mean()
 
     def logits(self, positions: "Positions", pairs: "Tensor", *, known: bool = False) -> "Tensor":
         """Return the decoder's logits of pairs ``(2, M)``; ``known`` if they are training edges."""
-        return self.decoder.pairs(positions.pair_squared_dist(*pairs), pairs, known=known)
+        return self.decoder.pairs(positions, pairs, known=known)
 
     def evaluate(self, model: "GraphModel") -> dict[str, float]:
         """Return AUC and average precision in percent, and cross-entropy, on the validation pairs."""
         positions = model.positions(self.data)
         logits = [self.logits(positions, pairs) for pairs in self._val]
         metrics = ranking_metrics(*(_scores(part) for part in logits))
-        return {"val_auc": metrics["auc"], "val_ap": metrics["ap"], "val_loss": float(_entropy(*logits))}
+        found = {"val_auc": metrics["auc"], "val_ap": metrics["ap"], "val_loss": float(_entropy(*logits))}
+        direction = self._direction(positions, self._val_one_way)
+        return found if direction is None else {**found, "val_direction": direction}
 
     def rank(self, metrics: Mapping[str, float]) -> tuple[float, ...]:
-        """Return validation AUC and, for ties, the lower validation loss."""
-        return (metrics["val_auc"], -metrics["val_loss"])
+        """Return validation AUC, in a directed graph with the direction, and for ties the lower loss."""
+        return (metrics["val_auc"] + metrics.get("val_direction", 0.0), -metrics["val_loss"])
+
+    def _direction(self, positions: "Positions", edges: "Tensor | None") -> float | None:
+        """Return how often an edge is likelier than its reverse, in percent; None if there is none with a direction."""
+        if edges is None or not edges.size(1):
+            return None
+        ahead, back = (self.logits(positions, pairs) for pairs in (edges, edges.flip(0)))
+        above = (ahead > back).double() + 0.5 * (ahead == back).double()
+        return 100 * float(above.mean())
 
     def test(self, model: "GraphModel") -> dict[str, float | None]:
         """Return the metrics on the test pairs, to be read once, at the end.
@@ -176,6 +213,8 @@ class LinkPrediction(Task):
         found |= {f"hits@{count}": hits_at(count, edges, others) for count in HITS}
         joined, apart = (self.decoder.calibrated(part).sigmoid() for part in logits)
         found["calibration"] = calibration_error(joined, apart)
+        if self.split.directed:
+            found["direction"] = self._direction(positions, self._test_one_way)
         return {f"test_{name}": value for name, value in found.items()}
 
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
@@ -190,18 +229,7 @@ class LinkPrediction(Task):
         """Return the same without the test."""
         decoder, positions = self.decoder, model.positions(self.data)
         decoder.calibrate(*(self.logits(positions, pairs) for pairs in self._val))
-        weight = decoder.degree_weight
-        return {
-            **metrics,
-            "decoder": {
-                "kind": decoder.kind,
-                "radius": float(decoder.radius),
-                "temperature": float(decoder.temperature),
-                "degree_weight": None if weight is None else float(weight),
-                "calibration": decoder.calibration.tolist(),
-            },
-            "split": self.split.about(),
-        }
+        return {**metrics, "decoder": decoder.about(), "split": self.split.about()}
 
 
 def _entropy(joined: "Tensor", apart: "Tensor", weight: "Tensor | None" = None) -> "Tensor":
@@ -224,17 +252,27 @@ def edge_weights(data: "Data", edges: "Tensor") -> "Tensor":
     return torch.from_numpy(found / found.mean()).to(edges.device, torch.float32)
 
 
-def link_split_of(graph: "Data", objective: LinkObjective, seed: int) -> "LinkSplit":
+def _one_way(edges: "Tensor", split: "LinkSplit") -> "Tensor":
+    """Return those of the edges ``(2, M)`` of a directed graph whose reverse is not known as an edge."""
+    import torch
+
+    known = split.train if edges is split.train else torch.cat((split.train, split.val, split.test), 1)
+    back = torch.isin(split.numbers.of(edges.flip(0)), split.numbers.of(known))
+    return edges[:, ~back]
+
+
+def link_split_of(
+    graph: "Data", objective: LinkObjective, seed: int, *, directed: bool = False
+) -> "LinkSplit":
     """Return the split that the objective names; unless it says which, ``seed`` chooses the draw."""
     from gyroformer.data.link_split import draw_link_split
 
     chosen = seed if objective.split_seed is None else objective.split_seed
-    return draw_link_split(
-        graph, val_fraction=objective.val_fraction, test_fraction=objective.test_fraction, seed=chosen
-    )
+    fractions = {"val_fraction": objective.val_fraction, "test_fraction": objective.test_fraction}
+    return draw_link_split(graph, **fractions, seed=chosen, directed=directed)
 
 
-def decoder_of(objective: LinkObjective) -> "LinkDecoder":
+def decoder_of(objective: LinkObjective, *, directed: bool = False) -> "LinkDecoder":
     """Return the decoder that the objective names, not yet trained."""
     from gyroformer.tasks.decoders import LinkDecoder
 
@@ -244,6 +282,7 @@ def decoder_of(objective: LinkObjective) -> "LinkDecoder":
         temperature=objective.temperature,
         learn=objective.learn_decoder,
         degrees=objective.degrees,
+        directed=directed,
     )
 
 

@@ -145,7 +145,7 @@ class GraphTokenizer(FromOptions, nn.Module):
             first = second = both
         tokens = self.edge_type.expand(source.numel(), self.dim)
         if self.identifier_map is not None:
-            tokens = tokens + first[source] + second[target]
+            tokens = tokens + first.index_select(0, source) + second.index_select(0, target)
         if self.edge_map is None:
             return tokens
         features = prepared.edge_features

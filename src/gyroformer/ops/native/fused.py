@@ -6,7 +6,7 @@ torch form; forward mode needs the torch forms altogether, which ``torch_forms()
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -47,7 +47,8 @@ def _pointer(tensor: Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()
 
 
-def _call(name: str, tensors: list[Tensor | None], sizes: list[int]) -> None:
+def call(name: str, tensors: Sequence[Tensor | None], sizes: list[int]) -> None:
+    """Call a kernel with pointers to contiguous tensors, and with sizes, the last two of which are heads and width."""
     import ctypes
 
     library = build.library()
@@ -60,19 +61,19 @@ def _call(name: str, tensors: list[Tensor | None], sizes: list[int]) -> None:
 
 
 @torch.library.custom_op("gyroformer::attention", mutates_args=())
-def _attention(qkv: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+def _attention(qkv: Tensor, k: Tensor, mask: Tensor | None, read: int) -> tuple[Tensor, Tensor]:
     batch, tokens, _, heads, width = qkv.shape
-    out = qkv.new_empty(batch, tokens, heads, width)
+    out = qkv.new_empty(batch, read, heads, width)
     sums = qkv.new_empty(batch, heads, width, width + 1)
-    sizes = [batch, tokens, heads, width]
-    _call("gyroformer_attention", [qkv.contiguous(), k.contiguous(), _bytes(mask), out, sums], sizes)
+    sizes = [batch, tokens, read, heads, width]
+    call("gyroformer_attention", [qkv.contiguous(), k.contiguous(), _bytes(mask), out, sums], sizes)
     return out, sums
 
 
 @_attention.register_fake
-def _(qkv: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    batch, tokens, _, heads, width = qkv.shape
-    return qkv.new_empty(batch, tokens, heads, width), qkv.new_empty(batch, heads, width, width + 1)
+def _(qkv: Tensor, k: Tensor, mask: Tensor | None, read: int) -> tuple[Tensor, Tensor]:
+    batch, _, _, heads, width = qkv.shape
+    return qkv.new_empty(batch, read, heads, width), qkv.new_empty(batch, heads, width, width + 1)
 
 
 @torch.library.custom_op("gyroformer::attention_backward", mutates_args=())
@@ -82,7 +83,7 @@ def _attention_backward(
     batch, tokens, _, heads, width = qkv.shape
     grad_qkv, grad_k = torch.empty_like(qkv, memory_format=torch.contiguous_format), torch.empty_like(k)
     tensors = [qkv.contiguous(), k.contiguous(), _bytes(mask), sums, grad.contiguous(), grad_qkv, grad_k]
-    _call("gyroformer_attention_backward", tensors, [batch, tokens, heads, width])
+    call("gyroformer_attention_backward", tensors, [batch, tokens, grad.shape[1], heads, width])
     return grad_qkv, grad_k
 
 
@@ -91,7 +92,7 @@ def _(qkv: Tensor, k: Tensor, mask: Tensor | None, sums: Tensor, grad: Tensor) -
     return torch.empty_like(qkv, memory_format=torch.contiguous_format), torch.empty_like(k)
 
 
-def _torch_gradients(
+def torch_gradients(
     form: Callable[..., Tensor], inputs: tuple[Tensor, ...], grad: Tensor
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of a torch form, which can be differentiated again."""
@@ -104,21 +105,21 @@ def _torch_gradients(
 
 
 def _attention_setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-    qkv, k, mask = inputs
+    qkv, k, mask, ctx.read = inputs
     ctx.save_for_backward(qkv, k, mask, output[1])
 
 
-def _attention_vjp(ctx, grad: Tensor, grad_sums: Tensor | None) -> tuple[Tensor, Tensor, None]:  # type: ignore[no-untyped-def]
+def _attention_vjp(ctx, grad: Tensor, grad_sums: Tensor | None) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[no-untyped-def]
     qkv, k, mask, sums = ctx.saved_tensors
     if torch.is_grad_enabled():
         from gyroformer.ops.attention import TokenLayout
         from gyroformer.ops.blockwise import tangent_attention
 
-        form = functools.partial(tangent_attention, kind="linear", layout=TokenLayout(mask=mask))
-        found = _torch_gradients(form, (qkv, k), grad)
-        return *found, None  # type: ignore[return-value]
+        form = functools.partial(tangent_attention, kind="linear", layout=TokenLayout(mask, read=ctx.read))
+        found = torch_gradients(form, (qkv, k), grad)
+        return *found, None, None  # type: ignore[return-value]
     grad_qkv, grad_k = _attention_backward(qkv, k, mask, sums, grad)
-    return grad_qkv, grad_k, None
+    return grad_qkv, grad_k, None, None
 
 
 _attention.register_autograd(_attention_vjp, setup_context=_attention_setup)
@@ -127,7 +128,7 @@ _attention.register_autograd(_attention_vjp, setup_context=_attention_setup)
 @torch.library.custom_op("gyroformer::gyro_sum", mutates_args=())
 def _gyro_sum(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    _call("gyroformer_sum", [p.contiguous(), x.contiguous(), k.contiguous(), out], _rows(x))
+    call("gyroformer_sum", [p.contiguous(), x.contiguous(), k.contiguous(), out], _rows(x))
     return out
 
 
@@ -140,7 +141,7 @@ def _(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
 def _gyro_sum_backward(p: Tensor, x: Tensor, k: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     grad_p, grad_x, grad_k = (torch.empty_like(t, memory_format=torch.contiguous_format) for t in (p, x, k))
     inputs: list[Tensor | None] = [t.contiguous() for t in (p, x, k, grad)]
-    _call("gyroformer_sum_backward", [*inputs, grad_p, grad_x, grad_k], _rows(x))
+    call("gyroformer_sum_backward", [*inputs, grad_p, grad_x, grad_k], _rows(x))
     return grad_p, grad_x, grad_k
 
 
@@ -158,7 +159,7 @@ def _sum_vjp(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignor
     if torch.is_grad_enabled():
         from gyroformer.ops.blockwise import tangent_sum
 
-        return _torch_gradients(tangent_sum, (p, x, k), grad)  # type: ignore[return-value]
+        return torch_gradients(tangent_sum, (p, x, k), grad)  # type: ignore[return-value]
     return _gyro_sum_backward(p, x, k, grad)
 
 
@@ -174,15 +175,16 @@ def _bytes(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else mask.contiguous().view(torch.uint8)
 
 
-def attention(qkv: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-    """Return linear attention as tangent vectors ``(B, N, H, d)``.
+def attention(qkv: Tensor, k: Tensor, mask: Tensor | None, read: int | None = None) -> Tensor:
+    """Return linear attention as tangent vectors ``(B, R, H, d)``.
 
     Args:
         qkv: queries, keys and values in the tangent space, ``(B, N, 3, H, d)``.
         k: curvatures ``(H,)``.
         mask: ``(B, N)``, True for real tokens.
+        read: R, how many tokens, the first ones, are asked for; None for all N.
     """
-    return _attention(qkv, k, mask)[0]
+    return _attention(qkv, k, mask, qkv.shape[1] if read is None else read)[0]
 
 
 def gyro_sum(p: Tensor, x: Tensor, k: Tensor) -> Tensor:

@@ -262,6 +262,7 @@ void forward(const Field &f, float scale, float *out, int threads) {
   std::vector<std::vector<double>> columns(threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part) {
+    const FlushToZero flush;
     const int64_t first = bound(n, part, threads), last = bound(n, part + 1, threads);
     near_sums<PLAIN>(f, first, last, near.data());
     if (f.reach) far_sums<PLAIN>(f, first, last, far.data(), columns[part]);
@@ -388,6 +389,7 @@ void backward(const Field &f, float scale, const float *logs, const float *grad,
   std::vector<RingGradients> rings(threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part) {
+    const FlushToZero flush;
     const int64_t first = bound(n, part, threads), last = bound(n, part + 1, threads);
     near_gradients<PLAIN>(f, worth.data(), first, last, parts[part]);
     if (f.reach) far_gradients<PLAIN>(f, far.data(), ring.data(), first, last, parts[part], rings[part]);

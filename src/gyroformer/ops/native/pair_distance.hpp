@@ -1,6 +1,10 @@
 // Squared distances of LANES pairs from q = |C_v P_u - C_u P_v|², with their derivatives; see gyroformer/ops/pairs.py.
 #pragma once
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #include "scalar.hpp"
 
 namespace {
@@ -32,55 +36,105 @@ constexpr double A2 = 1. / 3, A3 = A2 * 8 / 15, A4 = A3 * 18 / 28, A5 = A4 * 32 
   return 1.f + t * (.16666786f + t * (.074945346f + t * (.04553901f + t * (.023909364f + t * .0425536f))));
 }
 
+// 1/√x for LANES normal numbers, to two units in the last place: an estimate and a step of Newton's method where the
+// processor has estimates, a third of the time of a root and a division
+[[gnu::always_inline]] inline void inverse_roots(float *out, const float *x) {
+#if defined(__AVX512F__)
+  for (int g = 0; g < LANES; g += 16) {
+    const __m512 given = _mm512_loadu_ps(x + g), guess = _mm512_rsqrt14_ps(given);
+    const __m512 half = _mm512_mul_ps(_mm512_mul_ps(given, guess), _mm512_mul_ps(guess, _mm512_set1_ps(.5f)));
+    _mm512_storeu_ps(out + g, _mm512_mul_ps(guess, _mm512_sub_ps(_mm512_set1_ps(1.5f), half)));
+  }
+#else
+  FOR_LANES out[l] = 1.f / std::sqrt(x[l]);
+#endif
+}
+
+// k q below NEAR for all lanes: power series
+template <bool BACK>
+void near_distances(const float *q, float k, float *square, float *by_q, float *by_k) {
+  FOR_LANES {
+    const float z = k * q[l];
+    square[l] += 4.f * q[l] * near_square(z);
+    if (BACK) by_q[l] = 4.f * near_by_q(z), by_k[l] = 4.f * q[l] * q[l] * near_by_k(z);
+  }
+}
+
+// k < 0, from the whole angle A = 2 arsinh√w = log(1 + 2w + 2√(w(1 + w))), w = -kq, which needs one root:
+// d² = -A²/k and, with r = 1/√(w(1 + w)), its derivative 2Ar by q. With MIXED some lanes are nearer than NEAR.
+template <bool BACK, bool MIXED>
+void hyperbolic_distances(const float *q, float k, float *square, float *by_q, float *by_k) {
+  const float over = -1.f / k;
+  alignas(64) float product[LANES], inverse[LANES];
+  FOR_LANES {
+    const float w = -k * q[l];
+    product[l] = MIXED && w < NEAR ? 1.f : w + w * w;
+  }
+  inverse_roots(inverse, product);
+  FOR_LANES {
+    const float w = -k * q[l];
+    const bool near = MIXED && w < NEAR;
+    const float y = near ? -w : 0.f;
+    const float angle = logarithm(1.f + 2.f * ((near ? 1.f : w) + product[l] * inverse[l]));
+    const float far = over * angle * angle, d = near ? 4.f * q[l] * near_square(y) : far;
+    square[l] += d;
+    if (BACK) {
+      const float slope = 2.f * angle * inverse[l];
+      by_q[l] = near ? 4.f * near_by_q(y) : slope;
+      by_k[l] = near ? 4.f * q[l] * q[l] * near_by_k(y) : (far - q[l] * slope) * over;
+    }
+  }
+}
+
+// k > 0
+template <bool BACK>
+void spherical_distances(const float *q, float k, float *square, float *by_q, float *by_k) {
+  const float over = 1.f / k;
+  alignas(64) float sine[LANES], rest[LANES], half[LANES], sine_over[LANES], rest_over[LANES], half_over[LANES];
+  FOR_LANES {
+    const float z = k * q[l], bounded = z < 1.f ? z : 1.f;  // by rounding z may pass 1, the cut locus
+    sine[l] = z < .25f ? 1.f : bounded;
+    rest[l] = 1.f - bounded > 0.f ? 1.f - bounded : 1.f;
+  }
+  inverse_roots(sine_over, sine);
+  FOR_LANES {
+    const float z = k * q[l];
+    const float t = z < .25f ? z : .5f * (z < 1.f ? 1.f - z : 0.f) / (1.f + sine[l] * sine_over[l]);
+    half[l] = t > TINY ? t : TINY;  // sin² of (π/2 - angle)/2, or of the angle itself
+  }
+  inverse_roots(half_over, half);
+  if (BACK) inverse_roots(rest_over, rest);
+  FOR_LANES {
+    const float z = k * q[l];
+    const bool near = z < NEAR, small = z < .25f, end = z >= 1.f;
+    const float a = asin_quarter(half[l]);
+    const float ratio = small ? a : (HALF_PI - 2.f * half[l] * half_over[l] * a) * sine_over[l];
+    const float d = 4.f * q[l] * ratio * ratio;
+    square[l] += d;
+    if (BACK) {
+      // beyond the cut locus the ratio is constant
+      const float slope = end ? 4.f * ratio * ratio : 4.f * ratio * rest_over[l];
+      const float y = near ? z : 0.f;
+      by_q[l] = slope;
+      by_k[l] = near ? 4.f * q[l] * q[l] * near_by_k(y) : (end ? 0.f : (q[l] * slope - d) * over);
+    }
+  }
+}
+
 // d² of a head from q for LANES pairs, added to `square`; with BACK its derivatives by q and by k. The sign of k and the
 // size of z are settled outside the loops over lanes.
 template <bool BACK>
 void distances(const float *q, float k, float *square, float *by_q, float *by_k) {
-  float most = 0.f;
-#pragma omp simd reduction(max : most)
-  for (int l = 0; l < LANES; ++l) most = q[l] > most ? q[l] : most;
-  if (std::fabs(k) * most < NEAR) {
-    FOR_LANES {
-      const float z = k * q[l];
-      square[l] += 4.f * q[l] * near_square(z);
-      if (BACK) by_q[l] = 4.f * near_by_q(z), by_k[l] = 4.f * q[l] * q[l] * near_by_k(z);
-    }
-  } else if (k < 0.f) {
-    const float over = -4.f / k, inverse = 1.f / k;
-    FOR_LANES {
-      const float w = -k * q[l];  // -z
-      const bool near = w < NEAR;
-      const float y = near ? -w : 0.f, s = std::sqrt(near ? 1.f : w), c = std::sqrt(1.f + w);
-      const float angle = logarithm(s + c);
-      const float d = near ? 4.f * q[l] * near_square(y) : over * angle * angle;
-      square[l] += d;
-      if (BACK) {
-        const float slope = near ? 4.f * near_by_q(y) : 4.f * angle / (s * c);
-        by_q[l] = slope;
-        by_k[l] = near ? 4.f * q[l] * q[l] * near_by_k(y) : (q[l] * slope - d) * inverse;
-      }
-    }
-  } else {
-    const float inverse = 1.f / k;
-    FOR_LANES {
-      const float z = k * q[l];
-      const bool near = z < NEAR, small = z < .25f, end = z >= 1.f;  // by rounding z may pass 1, the cut locus
-      const float bounded = end ? 1.f : z, rest = 1.f - bounded;
-      const float s = std::sqrt(small ? 1.f : bounded);
-      const float t = small ? z : .5f * rest / (1.f + s);  // sin² of (π/2 - angle)/2
-      const float a = asin_quarter(t);
-      const float ratio = small ? a : (HALF_PI - 2.f * std::sqrt(t) * a) / s;
-      const float d = 4.f * q[l] * ratio * ratio;
-      square[l] += d;
-      if (BACK) {
-        // beyond the cut locus the ratio is constant
-        const float slope = end ? 4.f * ratio * ratio : 4.f * ratio / std::sqrt(end ? 1.f : rest);
-        const float y = near ? z : 0.f;
-        by_q[l] = slope;
-        by_k[l] = near ? 4.f * q[l] * q[l] * near_by_k(y) : (end ? 0.f : (q[l] * slope - d) * inverse);
-      }
-    }
+  float most = q[0], least = q[0];
+#pragma omp simd reduction(max : most) reduction(min : least)
+  for (int l = 0; l < LANES; ++l) {
+    most = q[l] > most ? q[l] : most;
+    least = q[l] < least ? q[l] : least;
   }
+  if (std::fabs(k) * most < NEAR) return near_distances<BACK>(q, k, square, by_q, by_k);
+  if (k > 0.f) return spherical_distances<BACK>(q, k, square, by_q, by_k);
+  if (-k * least < NEAR) return hyperbolic_distances<BACK, true>(q, k, square, by_q, by_k);
+  hyperbolic_distances<BACK, false>(q, k, square, by_q, by_k);
 }
 
 #undef F

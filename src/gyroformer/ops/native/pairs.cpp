@@ -132,6 +132,7 @@ void forward(const Graph &g, float scale, float *out, int threads) {
   std::vector<std::vector<double>> parts(threads, std::vector<double>(symmetric ? g.tiles * LANES : 0, 0.0));
 #pragma omp parallel num_threads(threads)
   {
+    const FlushToZero flush;
     std::vector<double> &part = parts[omp_get_thread_num()];
     Cursor left, right;
     alignas(64) float q[LANES], square[LANES], e[LANES], back[LANES], mask[LANES], column[LANES];
@@ -196,6 +197,7 @@ void backward(const Graph &g, float scale, const float *logs, const float *grad,
   std::vector<std::vector<double>> term_parts(threads, std::vector<double>(places, 0.0)), back_parts(term_parts);
 #pragma omp parallel num_threads(threads)
   {
+    const FlushToZero flush;
     const int me = omp_get_thread_num();
     std::vector<float> &part = parts[me];
     double *slope = slopes.data() + static_cast<size_t>(me) * g.heads;
