@@ -18,13 +18,16 @@ from torch import Tensor
 from gyroformer.errors import DataError, DivergedError, UsageError
 from gyroformer.ops.neighbours import Neighbours
 
+#: nodes at a time, and distances at a time: a few times as many bytes are at work as a block has distances
+MOST_ROWS, BLOCK = 256, 1 << 24
+
 
 @torch.no_grad()
 def mean_average_precision(
     rows_of_distances: Callable[[Tensor], Tensor],
     neighbours: Neighbours,
     *,
-    block: int = 256,
+    block: int | None = None,
     nodes: Tensor | None = None,
 ) -> float:
     """Return the mean average precision, between 0 and 1.
@@ -33,14 +36,14 @@ def mean_average_precision(
         rows_of_distances: takes nodes ``(R,)`` and returns their distances, or squared distances, to all nodes,
             ``(R, N)``.
         neighbours: the graph.
-        block: nodes at a time.
+        block: nodes at a time; by default so many that memory does not grow with the graph.
         nodes: a sample of nodes to average over, int64 ``(M,)``; all nodes if not given.
 
     Raises:
         DivergedError: a distance is not finite.
         DataError: none of the nodes has a neighbour.
     """
-    if block < 1:
+    if block is not None and block < 1:
         raise UsageError(f"block must be at least 1 node, got {block}")
     return mean_precision_and_rank(rows_of_distances, neighbours, block=block, nodes=nodes)[0]
 
@@ -69,11 +72,12 @@ def precision_of(
     rows_of_distances: Callable[[Tensor], Tensor],
     neighbours: Neighbours,
     *,
-    block: int = 256,
+    block: int | None = None,
     nodes: Tensor | None = None,
 ) -> Precision:
     """Return mean average precision and mean rank; the arguments are those of :func:`mean_average_precision`."""
     rows = _with_neighbours(neighbours, nodes)
+    block = block or max(1, min(MOST_ROWS, BLOCK // neighbours.num_nodes))
     precisions, ranks = [], 0.0
     for some in rows.split(block):
         distances = rows_of_distances(some)
@@ -95,7 +99,7 @@ def mean_precision_and_rank(
     rows_of_distances: Callable[[Tensor], Tensor],
     neighbours: Neighbours,
     *,
-    block: int = 256,
+    block: int | None = None,
     nodes: Tensor | None = None,
 ) -> tuple[float, float]:
     """Return the mean average precision and the mean rank, as :func:`precision_of` does."""
