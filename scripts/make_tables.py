@@ -23,6 +23,7 @@ from tables.jobs import (
     graph_level,
     link,
     models,
+    near,
     sampled,
 )
 from tables.markdown import ROOT, measured
@@ -60,6 +61,7 @@ PAGES = (
     "docs/options.md",
     "docs/report.md",
     "docs/graph_level.md",
+    "docs/scaling.md",
 )
 
 
@@ -103,6 +105,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "curvature_seconds": lambda: curvature_rows(seconds=True),
     "reader": lambda: measured("reader.csv", READER),
     "graph_level": graph_level,
+    "near": near,
     "new_nodes": lambda: measured("new_nodes.csv", NEW_NODES, text=1),
     "laplacian": lambda: measured("laplacian.csv", LAPLACIAN, text=3),
     "project_margins": lambda: measured("project_margins.csv", MARGINS),

@@ -63,6 +63,24 @@ def sampled() -> str:
     return markdown(["non-neighbours in the loss (Web-Edu, seed 0, equal epochs)", "mAP"], rows)
 
 
+def near() -> str:
+    """Return near negatives beside all pairs, graph by graph."""
+    found, rows = runs("near.csv"), []
+    for graph in dict.fromkeys(row["graph"] for row in found):
+        of = {
+            kind: [r for r in found if (r["graph"], r["negatives"]) == (graph, kind)]
+            for kind in ("near", "all")
+        }
+        both = sorted({r["seed"] for r in of["near"]} & {r["seed"] for r in of["all"]})
+        sides = [[r for r in of[kind] if r["seed"] in both] for kind in ("near", "all")]
+        first = sides[0][0]
+        cells = [graph, first["nodes"], str(len(both)), f"{float(first['pairs_share']):.1f} %"]
+        errors = [float(row["loss_error"]) for row in sides[0]]
+        rows.append([*cells, *(spread(side, "map") for side in sides), f"{max(errors):.3f} %"])
+    headers = ["graph", "nodes", "seeds", "pairs", "mAP, near", "mAP, all pairs", "loss off by"]
+    return markdown(headers, rows)
+
+
 def classify() -> str:
     """Return the table of node classification."""
     found = {model: by_graph("classify.csv", model) for model in ("fpst", "tokengt")}

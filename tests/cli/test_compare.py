@@ -145,6 +145,5 @@ def test_after_a_job_two_lines_say_what_to_do_next(tmp_path):
     assert "next:" not in call("classify", *words, "--resume", "--json").stdout
     words = [edges, "--header", "--features", features, "--epochs", 2, "--out", tmp_path / "points"]
     assert (
-        call("embed", *words).stdout.splitlines()[-1]
-        == f"      gyroformer curvature {edges} --header --fit"
+        call("embed", *words).stdout.splitlines()[-1] == f"      gyroformer curvature {edges} --header --fit"
     )

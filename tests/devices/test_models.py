@@ -93,7 +93,13 @@ def test_every_option_on_one_graph_and_on_a_batch(name, options):
 ORDER = {"hierarchy": True, "break_cycles": True, "closure": True}
 OBJECTIVES = {
     "embed": [
-        *({"negatives": 7}, {"map_nodes": 7}, {"squared": False}, {"use_features": True}),
+        *(
+            {"negatives": 7},
+            {"negatives": "near", "near": 3, "far": 4},
+            {"map_nodes": 7},
+            {"squared": False},
+            {"use_features": True},
+        ),
         *(ORDER, ORDER | {"rank_by": "dot", "negatives": 7}, ORDER | {"rank_by": "distance"}),
     ],
     "classify": [{"balanced": True}, {"stratified": True}],

@@ -8,7 +8,8 @@ from sklearn.metrics import average_precision_score
 from gyroformer.data.load import load
 from gyroformer.errors import DataError, DivergedError, UsageError
 from gyroformer.ops.neighbours import Neighbours
-from gyroformer.tasks.average_precision import mean_average_precision
+from gyroformer.tasks import average_precision
+from gyroformer.tasks.average_precision import mean_average_precision, precision_of
 
 
 def literal(distances, neighbours, nodes):
@@ -100,3 +101,27 @@ def test_web_edu_takes_less_than_a_second(data_folder):
     start = time.process_time()
     mean_average_precision(lambda rows: torch.cdist(points[rows], points), neighbours)
     assert time.process_time() - start < 1
+
+
+def test_the_interval_of_drawn_nodes_holds_the_mean_over_all():
+    neighbours, distances = drawn(nodes=400, edges=1500)
+    whole = precision_of(lambda rows: distances[rows], neighbours)
+    assert whole.half is None
+    assert whole.interval_as("map_interval") == {}
+    held = 0
+    for seed in range(60):
+        nodes = torch.randperm(400, generator=torch.Generator().manual_seed(seed))[:80]
+        found = precision_of(lambda rows: distances[rows], neighbours, nodes=nodes)
+        assert found.interval_as("map_interval") == {"map_interval": 100 * found.half}
+        held += abs(found.mean - whole.mean) <= found.half
+    assert 51 <= held < 60  # 57 of 60 on average
+    everyone = precision_of(lambda rows: distances[rows], neighbours, nodes=torch.arange(400))
+    assert everyone.half == 0
+
+
+def test_a_block_has_fewer_rows_where_rows_are_long(monkeypatch):
+    neighbours, distances = drawn()
+    seen = []
+    monkeypatch.setattr(average_precision, "BLOCK", 60 * 9)
+    precision_of(lambda rows: seen.append(rows.numel()) or distances[rows], neighbours)
+    assert max(seen) == 9

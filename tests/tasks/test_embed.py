@@ -1,24 +1,11 @@
 import pytest
 import torch
+from placed_nodes import Placed
 from small_graphs import labelled_graph
 from torch_geometric.data import Data
 
 from gyroformer.errors import DataError, UsageError
-from gyroformer.ops.positions import StereographicPositions
 from gyroformer.tasks.embed import Reconstruction
-
-
-class Placed(torch.nn.Module):
-    """Nodes at given tangent vectors of a product of two spaces."""
-
-    def __init__(self, nodes, k=(-1.0, 0.5)):
-        super().__init__()
-        torch.manual_seed(0)
-        self.u = torch.nn.Parameter(0.5 * torch.randn(nodes, len(k), 3).double())
-        self.k = torch.nn.Parameter(torch.tensor(k).double().unsqueeze(-1))
-
-    def positions(self, data):
-        return StereographicPositions.from_tangent(self.u, self.k)
 
 
 def literal_loss(model, data, *, squared=True):

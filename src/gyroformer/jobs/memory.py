@@ -20,6 +20,8 @@ KEPT_PER_TOKEN, KEPT_PER_NODE = 16, 24
 FEATURE_COPIES = 5
 #: copies of every parameter: weights, gradient, two moments of Adam, the best state, a good state with its moments
 COPIES = 8
+#: copies of the lists of near nodes: as they are, as they are renewed, turned, in a good state and in a checkpoint
+LIST_COPIES = 5
 #: width below which a smaller one is no advice
 SMALL_DIM = 4
 
@@ -40,6 +42,7 @@ def estimate(job: JobSettings, task: Task) -> dict[str, float]:
         "libraries": INTERPRETER,
         "graph": 16.0 * edges * 2,
         "features": float(FEATURE_COPIES) * size * (data.x.numel() if data.x is not None else 0),
+        "lists": float(LIST_COPIES * sum(t.nbytes for t in task.kept.buffers())) if task.kept else 0.0,
         "parameters": float(COPIES * size * parameters),
         "layers": float(size * width * (KEPT_PER_TOKEN * tokens * (layers + 1) + KEPT_PER_NODE * nodes)),
     }
@@ -85,6 +88,7 @@ def _remedies(job: JobSettings, task: Task, largest: str) -> list[str]:
             *smaller,
             *([f"fewer --layers than {options['layers']}"] if options.get("layers", 1) > 1 else []),
         ],
+        "lists": ["a smaller --near"],
         "features": ["fewer feature columns", *(["--mixing none"] if job.features.mixing != "none" else [])],
         "parameters": [
             *smaller,

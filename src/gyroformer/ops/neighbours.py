@@ -122,6 +122,18 @@ class Neighbours:
         found[line, self.indices[entry]] = True
         return found
 
+    def contain(self, rows: Tensor, others: Tensor) -> Tensor:
+        """Return which of ``others`` ``(R, C)`` are adjacent to their node of ``rows`` ``(R,)``, bool ``(R, C)``."""
+        if not self.indices.numel():
+            return torch.zeros_like(others, dtype=torch.bool)
+        low, high = (self.indptr[rows + i][:, None].expand_as(others) for i in (0, 1))
+        end = high
+        for _ in range(int(self.degree.max()).bit_length()):  # halve what is left of each list
+            middle = (low + high) // 2
+            below = (low < high) & (self.indices[middle.clamp(max=self.indices.numel() - 1)] < others)
+            low, high = torch.where(below, middle + 1, low), torch.where(below, high, middle)
+        return (low < end) & (self.indices[low.clamp(max=self.indices.numel() - 1)] == others)
+
 
 def _lists(entries: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
     """Return indptr and indices of edges coded as u · N + v."""

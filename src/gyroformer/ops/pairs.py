@@ -48,7 +48,7 @@ def pair_squared_dist(sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, t
         source: nodes ``(M,)``.
         target: nodes ``(M,)``.
     """
-    sine, cosine, k = _checked(sine, cosine, k)
+    sine, cosine, k = checked_points(sine, cosine, k)
     if fused.usable(sine, cosine, k):
         return fused_pair_list.pair_squared_dist(sine, cosine, k, source, target)
     delta = cosine[target] * sine[source] - cosine[source] * sine[target]
@@ -67,7 +67,7 @@ def squared_dist_rows(
         rows: nodes ``(R,)``.
         columns: nodes ``(K,)``.
     """
-    sine, cosine, k = _checked(sine, cosine, k)
+    sine, cosine, k = checked_points(sine, cosine, k)
     everyone, others = laid_out(sine, cosine, columns)
     parts = []
     for some in rows.split(block_rows(sine.shape[1] * others[1].shape[1])):
@@ -86,7 +86,7 @@ def squared_dist_lists(sine: Tensor, cosine: Tensor, k: Tensor, rows: Tensor, li
         rows: nodes ``(R,)``.
         lists: nodes ``(R, K)``.
     """
-    sine, cosine, k = _checked(sine, cosine, k)
+    sine, cosine, k = checked_points(sine, cosine, k)
     everyone, _ = laid_out(sine, cosine, None)
     parts = []
     for some, others in zip(
@@ -133,10 +133,10 @@ def log_partition(
         form: ``"native"`` (float32 on a CPU), ``"compiled"``, ``"eager"``, or ``"auto"``: native where it can be,
             else eager.
     """
-    sine, cosine, k = _checked(sine, cosine, k)
+    sine, cosine, k = checked_points(sine, cosine, k)
     check_graph(sine, neighbours, columns)
     bias = checked_bias(bias, sine)
-    if _chosen(form, sine, cosine, k, *(bias or ())) == "native":
+    if chosen_form(form, sine, cosine, k, *(bias or ())) == "native":
         ordered = None if columns is None else columns.sort().values
         native = fused_pairs.log_partition if processes() == 1 else shared.log_partition
         return native((sine, cosine, k), bias, neighbours, ordered, scale=float(scale), squared=squared)
@@ -145,7 +145,7 @@ def log_partition(
     return torch.log1p(scale * gathered(sums))
 
 
-def _chosen(form: str, *tensors: Tensor) -> str:
+def chosen_form(form: str, *tensors: Tensor) -> str:
     """Return the form to use: what was asked for, if it can be had."""
     if form not in FORMS:
         raise UsageError(
@@ -166,7 +166,7 @@ def _chosen(form: str, *tensors: Tensor) -> str:
     return form
 
 
-def _checked(sine: Tensor, cosine: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def checked_points(sine: Tensor, cosine: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the inputs in float32 or float64, k as ``(H,)``, once their shapes fit together."""
     if sine.dim() != 3 or cosine.shape != (*sine.shape[:2], 1):
         raise UsageError(

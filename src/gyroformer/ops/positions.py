@@ -13,8 +13,19 @@ from torch import Tensor
 
 from gyroformer.geometry import expmap0
 from gyroformer.ops.lifted import angle_over_sine, sine_cosine
+from gyroformer.ops.native import fused_near
+from gyroformer.ops.near_field import NearField, near_log_partition
+from gyroformer.ops.near_lists import Draws, renewed_lists
 from gyroformer.ops.neighbours import Neighbours
-from gyroformer.ops.pairs import log_partition, pair_squared_dist, squared_dist_rows
+from gyroformer.ops.pairs import (
+    check_graph,
+    checked_bias,
+    checked_points,
+    chosen_form,
+    log_partition,
+    pair_squared_dist,
+    squared_dist_rows,
+)
 
 
 class Positions(Protocol):
@@ -45,6 +56,18 @@ class Positions(Protocol):
         bias: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         """Return ``(N,)``: see :func:`gyroformer.ops.pairs.log_partition`."""
+        ...
+
+    def near_log_partition(
+        self, field: NearField, *, squared: bool = True, bias: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor:
+        """Return ``(N,)``: see :mod:`gyroformer.ops.near_field`."""
+        ...
+
+    def renewed_lists(
+        self, lists: Int[Tensor, "N K"], neighbours: Neighbours, pull: Tensor | None = None
+    ) -> Int[Tensor, "N K"]:
+        """Return lists of near nodes for where the nodes are: see :mod:`gyroformer.ops.near_lists`."""
         ...
 
     def coordinates(self) -> Tensor:
@@ -110,6 +133,45 @@ class StereographicPositions:
         """Return ``(N,)``: see :func:`gyroformer.ops.pairs.log_partition`."""
         points = self.sine, self.cosine, self.k
         return log_partition(*points, neighbours, columns=columns, scale=scale, squared=squared, bias=bias)
+
+    def near_log_partition(
+        self,
+        field: NearField,
+        *,
+        squared: bool = True,
+        bias: tuple[Tensor, Tensor] | None = None,
+        form: str = "auto",
+    ) -> Tensor:
+        """Return ``(N,)``: see :mod:`gyroformer.ops.near_field`; ``form`` is native, eager or auto."""
+        check_graph(self.sine, field.neighbours, None)
+        bias = checked_bias(bias, self.sine)
+        sine, cosine, k = checked_points(self.sine, self.cosine, self.k)
+        if chosen_form(form, sine, cosine, k, *(bias or ())) == "native":
+            return fused_near.near_log_partition(
+                fused_near.packed(sine, cosine), k, bias, field, squared=squared
+            )
+        return near_log_partition(self.pair_squared_dist, field, squared=squared, bias=bias)
+
+    def renewed_lists(
+        self,
+        lists: Int[Tensor, "N K"],
+        neighbours: Neighbours,
+        pull: Tensor | None = None,
+        *,
+        exact: bool = False,
+        form: str = "auto",
+    ) -> Int[Tensor, "N K"]:
+        """Return lists of near nodes for where the nodes are: see :mod:`gyroformer.ops.near_lists`.
+
+        With ``exact`` every node is looked at. ``form`` is native, eager or auto.
+        """
+        draws = None if exact else Draws.usual(lists.shape[1], len(self))
+        sine, cosine, k = (t.detach() for t in checked_points(self.sine, self.cosine, self.k))
+        pull = None if pull is None else pull.detach().to(sine.dtype)
+        if chosen_form(form, sine, cosine, k) != "native":
+            return renewed_lists(self.pair_squared_dist, lists, neighbours, pull, draws)
+        points, seed = fused_near.packed(sine, cosine), int(torch.randint(1 << 62, ()))
+        return fused_near.renewed_lists(points, k, pull, neighbours, lists, draws=draws, seed=seed)
 
     def coordinates(self) -> Tensor:
         r"""Return the tangent vectors :math:`\log_0 x`, ``(N, heads, d)``: finite even at the antipode."""

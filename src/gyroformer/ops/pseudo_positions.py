@@ -9,6 +9,8 @@ from torch import Tensor
 from gyroformer.geometry import pseudo_hyperboloid as quadric
 from gyroformer.geometry.quadric import below_zero
 from gyroformer.ops.lifted import at_least_float32
+from gyroformer.ops.near_field import NearField, near_log_partition
+from gyroformer.ops.near_lists import Draws, renewed_lists
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.ops.pair_blocks import Sum, block_rows
 from gyroformer.ops.pairs import check_graph, checked_bias
@@ -74,6 +76,19 @@ class PseudoHyperboloidPositions:
         bias = checked_bias(bias, self.x)
         sums = pair_sums(self._ambient(), -1 / wide(self.k), self.time, what, self.x.dtype, bias)
         return torch.log1p(scale * sums)
+
+    def near_log_partition(
+        self, field: NearField, *, squared: bool = True, bias: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor:
+        """Return ``(N,)``: see :mod:`gyroformer.ops.near_field`."""
+        check_graph(self.x, field.neighbours, None)
+        bias = checked_bias(bias, self.x)
+        return near_log_partition(self.pair_squared_dist, field, squared=squared, bias=bias)
+
+    def renewed_lists(self, lists: Tensor, neighbours: Neighbours, pull: Tensor | None = None) -> Tensor:
+        """Return lists of near nodes for where the nodes are: see :mod:`gyroformer.ops.near_lists`."""
+        draws = Draws.usual(lists.shape[1], len(self))
+        return renewed_lists(self.pair_squared_dist, lists, neighbours, pull, draws)
 
     def coordinates(self) -> Tensor:
         """Return the tangent vectors at the pole that lead to the points, ``(N, 1, T - 1 + S)``."""

@@ -8,6 +8,8 @@ A non-neighbour at the same distance counts as nearer, so that a constant distan
 one. The mean goes over the nodes that have neighbours.
 """
 
+import dataclasses as dc
+import math
 from collections.abc import Callable
 
 import torch
@@ -17,13 +19,16 @@ from gyroformer.errors import DataError, DivergedError, UsageError
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.processes.tensors import share, sum_numbers
 
+#: nodes at a time, and distances at a time: a few times as many bytes are at work as a block has distances
+MOST_ROWS, BLOCK = 256, 1 << 24
+
 
 @torch.no_grad()
 def mean_average_precision(
     rows_of_distances: Callable[[Tensor], Tensor],
     neighbours: Neighbours,
     *,
-    block: int = 256,
+    block: int | None = None,
     nodes: Tensor | None = None,
 ) -> float:
     """Return the mean average precision, between 0 and 1.
@@ -32,50 +37,87 @@ def mean_average_precision(
         rows_of_distances: takes nodes ``(R,)`` and returns their distances, or squared distances, to all nodes,
             ``(R, N)``.
         neighbours: the graph.
-        block: nodes at a time.
+        block: nodes at a time; by default so many that memory does not grow with the graph.
         nodes: a sample of nodes to average over, int64 ``(M,)``; all nodes if not given.
 
     Raises:
         DivergedError: a distance is not finite.
         DataError: none of the nodes has a neighbour.
     """
-    if block < 1:
+    if block is not None and block < 1:
         raise UsageError(f"block must be at least 1 node, got {block}")
     return mean_precision_and_rank(rows_of_distances, neighbours, block=block, nodes=nodes)[0]
 
 
+@dc.dataclass(frozen=True, slots=True)
+class Precision:
+    """Means over nodes.
+
+    Attributes:
+        mean: the mean average precision, between 0 and 1.
+        rank: the mean rank of a neighbour of u: 1 and the number of non-neighbours that are no farther.
+        half: half of the 95 % interval of the mean over all nodes; None where the mean is over all.
+    """
+
+    mean: float
+    rank: float
+    half: float | None
+
+    def interval_as(self, name: str) -> dict[str, float]:
+        """Return half of the interval in percent as a metric; nothing where there is none."""
+        return {} if self.half is None else {name: 100 * self.half}
+
+
 @torch.no_grad()
-def mean_precision_and_rank(
+def precision_of(
     rows_of_distances: Callable[[Tensor], Tensor],
     neighbours: Neighbours,
     *,
-    block: int = 256,
+    block: int | None = None,
     nodes: Tensor | None = None,
-) -> tuple[float, float]:
-    """Return the mean average precision and the mean rank.
+) -> Precision:
+    """Return mean average precision and mean rank; the arguments are those of :func:`mean_average_precision`.
 
-    The rank of a neighbour of u is 1 and the number of non-neighbours that are no farther; the mean goes over all
-    neighbours of all nodes. The arguments are those of :func:`mean_average_precision`. Processes that compute as one
-    take some nodes each.
+    Processes that compute as one take some nodes each.
     """
     rows = _with_neighbours(neighbours, nodes)
-    total, ranks, wrong = 0.0, 0.0, None
+    block = block or max(1, min(MOST_ROWS, BLOCK // neighbours.num_nodes))
+    sums, wrong = [0.0, 0.0, 0.0], None
     try:
         mine = rows[share(rows.numel())]
         for some in mine.split(block) if mine.numel() else ():
             distances = rows_of_distances(some)
             _check(distances, some, neighbours.num_nodes)
             precision, rank = precision_and_ranks(distances, some, neighbours)
-            total += precision.sum().item()
-            ranks += rank.sum().item()
+            found = (precision.sum(), precision.double().square().sum(), rank.sum())
+            sums = [total + part.item() for total, part in zip(sums, found, strict=True)]
     except DivergedError as error:
         wrong = error
-    total, ranks, failed = sum_numbers([total, ranks, float(wrong is not None)])
+    total, squares, ranks, failed = sum_numbers([*sums, float(wrong is not None)])
     if wrong is not None or failed:  # in all processes or in none
         raise wrong or DivergedError(
             "mean average precision: another process found a distance that is not finite"
         )
-    return total / rows.numel(), ranks / int(neighbours.degree[rows].sum())
+    count, half = rows.numel(), None
+    if nodes is not None and count > 1:
+        everyone = int((neighbours.degree > 0).sum())
+        # drawn without putting back: the interval closes as the sample comes to hold all
+        left = max(0.0, 1 - count / everyone)
+        variance = max(0.0, squares - total * total / count) / (count - 1)
+        half = 1.96 * math.sqrt(variance * left / count)
+    return Precision(total / count, ranks / int(neighbours.degree[rows].sum()), half)
+
+
+def mean_precision_and_rank(
+    rows_of_distances: Callable[[Tensor], Tensor],
+    neighbours: Neighbours,
+    *,
+    block: int | None = None,
+    nodes: Tensor | None = None,
+) -> tuple[float, float]:
+    """Return the mean average precision and the mean rank, as :func:`precision_of` does."""
+    found = precision_of(rows_of_distances, neighbours, block=block, nodes=nodes)
+    return found.mean, found.rank
 
 
 def _with_neighbours(neighbours: Neighbours, nodes: Tensor | None) -> Tensor:

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from gyroformer.models.base import GraphModel
+    from gyroformer.tasks.hierarchy import Hierarchy
+    from gyroformer.tasks.negatives import Negatives
     from gyroformer.tasks.task import Ready
 
-#: nodes up to which "auto" takes all pairs: half a billion pairs, some seconds a step on two cores
-ALL_PAIRS_NODES = 30_000
-#: nodes drawn to stand for all others beyond that
-SAMPLED_NEGATIVES = 1024
+#: nodes up to which "auto" takes all pairs: fifty million, half a second a step on one core (docs/scaling.md)
+ALL_PAIRS_NODES = 10_000
+#: nodes on a near list, and nodes that are drawn for all others, beyond that
+NEAR, FAR = 48, 128
 #: nodes up to which mAP is exact by default, and the number of nodes it is taken over beyond that
 EXACT_MAP_NODES, SAMPLED_MAP_NODES = 20_000, 2_000
 #: fraction by which the loss of a graph of the user's own must fall over 50 epochs: chosen on two graphs, docs/log.md
@@ -38,10 +40,15 @@ CONVERGED = 1e-2
 class EmbedObjective(Options):
     """What ``embed`` is to reach."""
 
-    negatives: Literal["all", "auto"] | int = option(
-        f"non-neighbours in the loss: all, a number of sampled ones, or auto: all up to {ALL_PAIRS_NODES:,} nodes",
+    negatives: Literal["all", "near", "auto"] | int = option(
+        "non-neighbours in the loss: all, near ones exactly and the rest by a sample, a number of sampled ones, or "
+        f"auto: all up to {ALL_PAIRS_NODES:,} nodes, else near",
         default="auto",
         at_least=1,
+    )
+    near: int = option("with near negatives: nodes on a list", default=NEAR, at_least=1, neutral=NEAR)
+    far: int = option(
+        "with near negatives: nodes drawn for all that are not listed", default=FAR, at_least=2, neutral=FAR
     )
     squared: bool = option(
         "whether the loss holds squared distances; plain ones train worse",
@@ -95,6 +102,9 @@ class EmbedObjective(Options):
         if idle and not self.hierarchy:
             flag = idle[0].replace("_", "-")
             raise UsageError(f"--{flag} has no effect without --hierarchy: add it, or leave --{flag} out")
+        unused = [name for name, usual in (("near", NEAR), ("far", FAR)) if getattr(self, name) != usual]
+        if unused and self.negatives not in ("near", "auto"):
+            raise UsageError(f"--{unused[0]} has no effect without --negatives near: add it, or leave it out")
         if self.hierarchy and not self.squared:
             raise UsageError("--plain-distance has no effect with --hierarchy: leave it out")
 
@@ -105,7 +115,10 @@ class Reconstruction(Task):
     Args:
         data: the graph.
         squared: whether the exponent holds the squared distance.
-        negatives: number of nodes drawn anew in each step to stand for all others, instead of all pairs.
+        negatives: ``"near"`` for near nodes and drawn ones, or a number of nodes drawn anew in each step to stand for
+            all others, instead of all pairs.
+        near: nodes on a near list.
+        far: nodes drawn for all that are not listed.
         map_nodes: number of nodes over which the mean average precision is taken, drawn once; all by default.
         seed: of that draw.
     """
@@ -125,7 +138,7 @@ class Reconstruction(Task):
     Objective = EmbedObjective
     run_flags = ("thorough",)
     uses_weights = True
-    shown = ("map",)
+    shown = ("map", "map_interval", "loss_error")
     judged_by = "map"
     shares_loss = True
 
@@ -134,22 +147,25 @@ class Reconstruction(Task):
         data: "Data",
         *,
         squared: bool = True,
-        negatives: int | None = None,
+        negatives: int | str | None = None,
+        near: int = NEAR,
+        far: int = FAR,
         map_nodes: int | None = None,
         seed: int = 0,
     ) -> None:
         import torch
 
         from gyroformer.ops.neighbours import Neighbours
+        from gyroformer.tasks.negatives import NearNegatives, make_negatives
 
         nodes, device = int(data.num_nodes or 0), data.edge_index.device
-        self.data, self.squared, self.negatives = data, squared, negatives
+        self.data, self.squared = data, squared
         self.neighbours = Neighbours.of(data.edge_index, nodes)
         self.degree = self.neighbours.degree
         if not bool(self.degree.any()):
             raise DataError("the graph has no edge: there is nothing to reconstruct")
-        if negatives is not None and not 0 < negatives <= nodes:
-            raise UsageError(f"negatives must be from 1 to the number of nodes, {nodes}; got {negatives}")
+        self.negatives = make_negatives(negatives, self.neighbours, near=near, far=far)
+        self.kept = self.negatives if isinstance(self.negatives, NearNegatives) else None
         source = torch.repeat_interleave(torch.arange(nodes, device=device), self.degree)
         once = source < self.neighbours.indices
         self.source, self.target = source[once], self.neighbours.indices[once]
@@ -164,30 +180,32 @@ class Reconstruction(Task):
     def from_graph(
         cls, graph: "Data", objective: EmbedObjective, ready: "Ready", *, seed: int, **given: Any
     ) -> "Task":
-        """Return the task; large graphs get sampled negatives and a sampled mAP unless the objective says."""
+        """Return the task; large graphs get near negatives and a sampled mAP unless the objective says."""
         if objective.use_features and graph.x is None:
             raise DataError(
                 "the graph has no features to use: leave the option out, or give a file of features"
             )
         if objective.hierarchy:
             return cls.kind(objective).from_graph(graph, objective, ready, seed=seed, **given)
-        nodes, notes = int(graph.num_nodes or 0), []
-        negatives = sampled_negatives(objective.negatives, nodes)
-        if negatives is not None:
-            notes.append(
-                f"{negatives:,} of {nodes:,} nodes stand for all others in each step, which costs mAP "
-                "(Web-Edu: see docs/tasks.md); --negatives all takes every pair"
-            )
-        map_nodes = objective.map_nodes or (SAMPLED_MAP_NODES if nodes > EXACT_MAP_NODES else None)
-        if map_nodes is not None and map_nodes < nodes:
-            notes.append(f"mAP is the mean over {map_nodes:,} of {nodes:,} nodes")
+        nodes = int(graph.num_nodes or 0)
+        negatives, map_nodes = (
+            chosen_negatives(objective.negatives, nodes),
+            chosen_map_nodes(objective, nodes),
+        )
         data = ready(graph, objective.use_features)
-        task = cls(data, squared=objective.squared, negatives=negatives, map_nodes=map_nodes, seed=seed)
-        task.notes = tuple(notes)
+        lists = {"near": objective.near, "far": objective.far}
+        task = cls(
+            data, squared=objective.squared, negatives=negatives, **lists, map_nodes=map_nodes, seed=seed
+        )
+        task.notes = notes_of(objective, nodes, "mAP is the mean")
         return task
 
     def loss(self, model: "GraphModel") -> "Tensor":
         """Return the loss, summed over both directions of all edges: this process's edges and nodes."""
+        return self.loss_with(model, self.negatives)
+
+    def loss_with(self, model: "GraphModel", negatives: "Negatives") -> "Tensor":
+        """Return the loss with other negatives than the task's own."""
         from gyroformer.processes.tensors import share
         from gyroformer.tasks.decoders import plain_distance
 
@@ -196,25 +214,25 @@ class Reconstruction(Task):
         distances = positions.pair_squared_dist(self.source[edges], self.target[edges])
         if not self.squared:
             distances = plain_distance(distances)
-        columns = drawn_columns(self.negatives, len(positions), positions.device)
-        scale = 1.0 if columns is None else len(positions) / columns.numel()
-        partition = positions.log_partition(
-            self.neighbours, columns=columns, scale=scale, squared=self.squared
-        )
+        partition = negatives.log_partition(positions, squared=self.squared)
         near = distances if self.weight is None else self.weight[edges] * distances
         return 2 * near.sum() + (self.strength * partition)[rows].sum()
 
     def evaluate(self, model: "GraphModel") -> dict[str, float]:
         """Return the mean average precision in percent, on the graph itself."""
-        from gyroformer.tasks.average_precision import mean_average_precision
+        from gyroformer.tasks.average_precision import precision_of
 
         positions = model.positions(self.data)
-        found = mean_average_precision(positions.squared_dist_rows, self.neighbours, nodes=self.map_nodes)
-        return {"map": 100 * found}
+        found = precision_of(positions.squared_dist_rows, self.neighbours, nodes=self.map_nodes)
+        return {"map": 100 * found.mean, **found.interval_as("map_interval")}
 
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
-        """Return the metrics of the last evaluation: there is nothing held out."""
-        return {"map": metrics["map"]}
+        """Return the metrics of the last evaluation (there is nothing held out) and how well the loss was estimated."""
+        return {**metrics, **loss_error(self, model)}
+
+    def results_so_far(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
+        """Return the metrics of the last evaluation."""
+        return dict(metrics)
 
     @classmethod
     def uses_features(cls, objective: EmbedObjective) -> bool:
@@ -255,21 +273,59 @@ class Reconstruction(Task):
         return Hierarchy if objective.hierarchy else cls
 
 
-def drawn_columns(count: int | None, nodes: int, device: Any) -> "Tensor | None":
-    """Return ``count`` drawn nodes, ascending; None for all."""
+def chosen_negatives(choice: str | int, nodes: int) -> int | str | None:
+    """Return the kind of negatives by the option ``negatives``: ``"near"``, a number of sampled ones, None for all."""
+    if choice == "auto":
+        return None if nodes <= ALL_PAIRS_NODES else "near"
+    return None if choice == "all" else choice
+
+
+def chosen_map_nodes(objective: EmbedObjective, nodes: int) -> int | None:
+    """Return over how many nodes the metrics are taken; None for all."""
+    return objective.map_nodes or (SAMPLED_MAP_NODES if nodes > EXACT_MAP_NODES else None)
+
+
+def notes_of(objective: EmbedObjective, nodes: int, metrics: str) -> tuple[str, ...]:
+    """Return what the user should know of estimates; ``metrics`` begins the sentence on those."""
+    notes = []
+    chosen, taken_over = chosen_negatives(objective.negatives, nodes), chosen_map_nodes(objective, nodes)
+    if chosen == "near" and objective.negatives == "auto":
+        notes.append(
+            f"above {ALL_PAIRS_NODES:,} nodes the loss is exact for the {objective.near} nearest nodes and estimated "
+            "for the rest; --negatives all takes every pair"
+        )
+    elif isinstance(chosen, int):
+        notes.append(
+            f"{chosen:,} of {nodes:,} nodes stand for all others in each step, which costs mAP "
+            "(docs/tasks.md); --negatives near costs less time and hardly any mAP"
+        )
+    if taken_over is not None and taken_over < nodes:
+        notes.append(f"{metrics} over {taken_over:,} of {nodes:,} nodes")
+    return tuple(notes)
+
+
+def loss_error(task: "Reconstruction | Hierarchy", model: "GraphModel") -> dict[str, float]:
+    """Return the share of pairs that near negatives look at, and their loss beside the exact one where that is quick.
+
+    ``loss_error`` is the difference in percent of the exact loss. Random generators are left as they were.
+    """
     import torch
 
-    if count is None or count >= nodes:
-        return None
-    # drawn on the CPU on every device, so that a seed means the same draw everywhere
-    return torch.randperm(nodes)[:count].sort().values.to(device)
+    from gyroformer.tasks.negatives import AllNegatives, NearNegatives
 
-
-def sampled_negatives(choice: str | int, nodes: int) -> int | None:
-    """Return how many nodes stand for all others by the option ``negatives``; None for all."""
-    if choice == "auto":
-        return None if nodes <= ALL_PAIRS_NODES else SAMPLED_NEGATIVES
-    return None if choice == "all" else int(choice)
+    near = task.kept
+    if not isinstance(near, NearNegatives):
+        return {}
+    found = {"pairs_share": 100 * near.share}
+    if near.exact_is_quick:
+        near.eval()
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            estimate = float(task.loss_with(model, near))
+            exact = float(task.loss_with(model, AllNegatives(near.neighbours)))
+        near.train()
+        error = 100 * abs(estimate - exact) / max(abs(exact), 1e-30)
+        found |= {"loss": estimate, "loss_exact": exact, "loss_error": error}
+    return found
 
 
 def _edge_weights(data: "Data", once: "Tensor") -> "tuple[Tensor, Tensor]":

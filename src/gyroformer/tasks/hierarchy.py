@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gyroformer.errors import DataError
 from gyroformer.tasks.embed import (
-    EXACT_MAP_NODES,
-    SAMPLED_MAP_NODES,
+    FAR,
+    NEAR,
     EmbedObjective,
-    drawn_columns,
+    chosen_map_nodes,
+    chosen_negatives,
     drawn_nodes,
-    sampled_negatives,
+    loss_error,
+    notes_of,
 )
 from gyroformer.tasks.task import Task
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from gyroformer.models.base import GraphModel
     from gyroformer.ops.neighbours import Neighbours
     from gyroformer.ops.positions import Positions
+    from gyroformer.tasks.negatives import Negatives
     from gyroformer.tasks.scores import HierarchyScore
     from gyroformer.tasks.task import Ready
 
@@ -66,7 +69,10 @@ class Hierarchy(Task):
         data: the graph that the model sees.
         order: who is above whom.
         score: from positions to scores.
-        negatives: number of nodes drawn anew in each step to stand for all others, instead of all.
+        negatives: ``"near"`` for near nodes and drawn ones, or a number of nodes drawn anew in each step to stand for
+            all others, instead of all.
+        near: nodes on a near list.
+        far: nodes drawn for all that are not listed.
         map_nodes: number of nodes over which the metrics are taken, drawn once; all by default.
         seed: of that draw.
     """
@@ -75,7 +81,16 @@ class Hierarchy(Task):
     title = "hierarchy"
     help = ""
     Objective = EmbedObjective
-    shown = ("hierarchy_map", "mean_rank", "direction", "map", "test_map", "test_auc")
+    shown = (
+        "hierarchy_map",
+        "hierarchy_map_interval",
+        "mean_rank",
+        "direction",
+        "map",
+        "test_map",
+        "test_auc",
+        "loss_error",
+    )
     judged_by = "hierarchy_map"
     shares_loss = True
     uses_direction = True
@@ -86,17 +101,22 @@ class Hierarchy(Task):
         order: Order,
         score: "HierarchyScore",
         *,
-        negatives: int | None = None,
+        negatives: int | str | None = None,
+        near: int = NEAR,
+        far: int = FAR,
         map_nodes: int | None = None,
         seed: int = 0,
     ) -> None:
         from torch import nn
 
         from gyroformer.ops.neighbours import Neighbours
+        from gyroformer.tasks.negatives import NearNegatives, make_negatives
 
         device, nodes = data.edge_index.device, int(data.num_nodes or 0)
-        self.data, self.order, self.negatives, self.seed = data, order, negatives, seed
+        self.data, self.order, self.seed = data, order, seed
         self.ancestors = order.ancestors.to(device)
+        self.negatives = make_negatives(negatives, self.ancestors, near=near, far=far)
+        self.kept = self.negatives if isinstance(self.negatives, NearNegatives) else None
         self.below, self.above = order.train.to(device)
         self.score = score.to(device)
         self.module = nn.ModuleDict({"score": self.score})
@@ -109,61 +129,62 @@ class Hierarchy(Task):
     def from_graph(
         cls, graph: "Data", objective: EmbedObjective, ready: "Ready", *, seed: int, **given: Any
     ) -> Self:
-        """Return the task; large graphs get sampled negatives and sampled metrics unless the objective says."""
+        """Return the task; large graphs get near negatives and sampled metrics unless the objective says."""
         from gyroformer.tasks.scores import HierarchyScore
 
         order = order_of(graph, objective, seed)
-        nodes, notes = int(graph.num_nodes or 0), list(order.notes)
-        negatives = sampled_negatives(objective.negatives, nodes)
-        if negatives is not None:
-            notes.append(
-                f"{negatives:,} of {nodes:,} nodes stand for all others in each step; --negatives all takes every one"
-            )
-        map_nodes = objective.map_nodes or (SAMPLED_MAP_NODES if nodes > EXACT_MAP_NODES else None)
-        if map_nodes is not None and map_nodes < nodes:
-            notes.append(f"the metrics are means over {map_nodes:,} of {nodes:,} nodes")
+        nodes = int(graph.num_nodes or 0)
         data = ready(graph, objective.use_features)
-        score = HierarchyScore(objective.rank_by)
-        task = cls(data, order, score, negatives=negatives, map_nodes=map_nodes, seed=seed)
-        task.notes = tuple(notes)
+        task = cls(
+            data,
+            order,
+            HierarchyScore(objective.rank_by),
+            negatives=chosen_negatives(objective.negatives, nodes),
+            near=objective.near,
+            far=objective.far,
+            map_nodes=chosen_map_nodes(objective, nodes),
+            seed=seed,
+        )
+        task.notes = (*order.notes, *notes_of(objective, nodes, "the metrics are means"))
         return task
 
     def loss(self, model: "GraphModel") -> "Tensor":
         """Return the loss, summed over all pairs of a node and an ancestor: this process's pairs."""
+        return self.loss_with(model, self.negatives)
+
+    def loss_with(self, model: "GraphModel", negatives: "Negatives") -> "Tensor":
+        """Return the loss with other negatives than the task's own."""
         from torch.nn.functional import softplus
 
         from gyroformer.processes.tensors import share
 
         positions = model.positions(self.data)
-        columns = drawn_columns(self.negatives, len(positions), positions.device)
-        scale = 1.0 if columns is None else len(positions) / columns.numel()
-        others = positions.log_partition(
-            self.ancestors, columns=columns, scale=scale, bias=self.score.bias(positions)
-        )
+        others = negatives.log_partition(positions, bias=self.score.bias(positions))
         pairs = share(self.below.numel())
         below, above = self.below[pairs], self.above[pairs]
         return softplus(others[below] - self.score.pairs(positions, below, above)).sum()
 
     def evaluate(self, model: "GraphModel") -> dict[str, float]:
         """Return the metrics on the hierarchy itself; percentages but for the rank."""
-        from gyroformer.tasks.average_precision import mean_average_precision, mean_precision_and_rank
+        from gyroformer.tasks.average_precision import precision_of
 
         positions = model.positions(self.data)
-        precision, rank = mean_precision_and_rank(
+        above = precision_of(
             lambda rows: -self.score.rows(positions, rows), self.ancestors, nodes=self.map_nodes
         )
-        near = mean_average_precision(positions.squared_dist_rows, self.related, nodes=self.map_nodes)
+        near = precision_of(positions.squared_dist_rows, self.related, nodes=self.map_nodes)
         return {
-            "hierarchy_map": 100 * precision,
-            "mean_rank": rank,
+            "hierarchy_map": 100 * above.mean,
+            **above.interval_as("hierarchy_map_interval"),
+            "mean_rank": above.rank,
             "direction": self._direction(positions),
-            "map": 100 * near,
+            "map": 100 * near.mean,
         }
 
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
         """Return the metrics of the last evaluation and, for pairs that were held out, those of the test."""
         test = self._test(model) if self.order.held_out.numel() else {}
-        return {**test, **self.results_so_far(model, metrics)}
+        return {**test, **self.results_so_far(model, metrics), **loss_error(self, model)}
 
     def results_so_far(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
         """Return the metrics of the last evaluation, the score, and what they were taken on."""

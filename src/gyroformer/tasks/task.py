@@ -41,8 +41,8 @@ READING = ("directed", "header", "source_column", "target_column", "weight_colum
 class Trainable(ABC):
     """A loss to lower, and metrics to judge a model by: all that the training loop knows.
 
-    What must survive a resume lies in the model, in ``module``, and in torch's global random generators; ``loss`` draws
-    from these and from no other source.
+    What must survive a resume lies in the model, in ``module``, in ``kept``, and in torch's global random generators;
+    ``loss`` draws from these and from no other source.
     """
 
     #: what it is called
@@ -52,6 +52,8 @@ class Trainable(ABC):
     #: whether several processes that compute as one share the loss: each returns a part, and the parts add up to it;
     #: if not, each returns the whole, which is right too and saves no time
     shares_loss: ClassVar[bool] = False
+    #: buffers that steps change and a checkpoint needs, but no finished model (lists of near nodes)
+    kept: "nn.Module | None" = None
 
     @abstractmethod
     def loss(self, model: "GraphModel") -> "Tensor":

@@ -16,6 +16,8 @@ from gyroformer.tasks.task import Trainable
 LOWERING = 0.1
 #: Adam's tensors of the shape of a parameter
 MOMENTS = ("exp_avg", "exp_avg_sq")
+#: before the names of what the task keeps
+KEPT = "kept."
 
 
 class Learner:
@@ -87,7 +89,12 @@ class Learner:
             for name, parameter in self.parameters.items()
             for key, value in self.optimizer.state[parameter].items()
         }
-        return self.weights() | moments | random_state()
+        return self.weights() | moments | self._kept() | random_state()
+
+    def _kept(self) -> State:
+        """Return a copy of what the task keeps for its next steps."""
+        found = {} if self.task.kept is None else self.task.kept.state_dict()
+        return {f"{KEPT}{name}": tensor.detach().clone() for name, tensor in found.items()}
 
     def load_state(self, state: State) -> None:
         """Go back to ``state``, bit for bit."""
@@ -101,12 +108,18 @@ class Learner:
             for key, value in moments.items():
                 # Adam counts its steps on the CPU, wherever the parameter is
                 self.optimizer.state[parameter][key] = value if key == "step" else value.to(parameter.device)
+        if self.task.kept is not None:
+            self.task.kept.load_state_dict(
+                {name.removeprefix(KEPT): t for name, t in state.items() if name.startswith(KEPT)}
+            )
         load_random_state(state)
 
     def check_state(self, state: State, where: str) -> None:
         """Raise if ``state`` is not one of this model and task, by name, shape and dtype."""
-        own = self.weights() | {"rng.cpu": torch.get_rng_state()}
-        found = {name: t for name, t in state.items() if name.startswith(("model.", "task.", "rng.cpu"))}
+        own = self.weights() | self._kept() | {"rng.cpu": torch.get_rng_state()}
+        found = {
+            name: t for name, t in state.items() if name.startswith(("model.", "task.", KEPT, "rng.cpu"))
+        }
         wrong = sorted(own.keys() ^ found.keys())
         wrong += [name for name in own.keys() & found.keys() if not _alike(own[name], found[name])]
         wrong += [

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from gyroformer.compiled import switched_off, torch_forms
-from gyroformer.ops.native import build
+from gyroformer.ops.native import build, calls
 
 #: the two passes of attention over the tokens; the sums over all tokens lie between them
 FIRST, SECOND = 1, 2
@@ -33,25 +33,14 @@ def _transformed() -> bool:
     return bool(torch._C._functorch.maybe_current_level() is not None)
 
 
-def _pointer(tensor: Tensor | None) -> int | None:
-    return None if tensor is None else tensor.data_ptr()
-
-
 def call(name: str, tensors: Sequence[Tensor | None], sizes: list[int], *, passes: int | None = None) -> None:
     """Call a kernel with pointers to contiguous tensors, and with sizes, the last two of which are heads and width.
 
     ``passes`` are those of attention.
     """
-    import ctypes
-
-    library = build.library()
-    assert library is not None
-    pointers = [ctypes.c_void_p(_pointer(tensor)) for tensor in tensors]
     *long, heads, width = sizes
-    numbers = [ctypes.c_int64(size) for size in long]
     which = [] if passes is None else [passes]
-    small = [ctypes.c_int(size) for size in (*which, heads, width, build.threads())]
-    getattr(library, name)(*pointers, *numbers, *small)
+    calls.call(name, tensors, long, [*which, heads, width])
 
 
 @torch.library.custom_op("gyroformer::attention", mutates_args=())

@@ -1,50 +1,19 @@
 """The C++ sums over all pairs of nodes as a torch operator: it differentiates once, compiles, and exports."""
 
-import ctypes
-
 import torch
 from torch import Tensor
 
 from gyroformer.errors import UsageError
-from gyroformer.ops.native import build
+from gyroformer.ops.native.calls import call, contiguous, like, no_setup
 from gyroformer.ops.neighbours import Neighbours
 
 
-def call(
-    name: str,
-    tensors: list[Tensor | None],
-    sizes: list[int],
-    plain: bool,
-    scale: float,
-    share: tuple[int, int] = (0, 1),
-) -> None:
-    """Call a kernel on all pairs, or on those of one of several shares."""
-    library = build.library()
-    assert library is not None
-    nodes, count, heads, width = sizes
-    getattr(library, name)(
-        *(ctypes.c_void_p(None if tensor is None else tensor.data_ptr()) for tensor in tensors),
-        *(ctypes.c_int64(size) for size in (nodes, count)),
-        *(ctypes.c_int(size) for size in (heads, width, plain, *share)),
-        ctypes.c_float(scale),
-        ctypes.c_int(build.threads()),
-    )
-
-
-def sizes(sine: Tensor, columns: Tensor | None) -> list[int]:
-    """Return the sizes that the kernels ask for."""
+def sizes(
+    sine: Tensor, columns: Tensor | None, squared: bool, share: tuple[int, int] = (0, 1)
+) -> tuple[list[int], list[int]]:
+    """Return the sizes that the kernels ask for, and which of several shares of the pairs they take."""
     nodes, heads, width = sine.shape
-    return [nodes, nodes if columns is None else columns.numel(), heads, width]
-
-
-def contiguous(*tensors: Tensor | None) -> list[Tensor | None]:
-    """Return the tensors as the kernels read them."""
-    return [None if tensor is None else tensor.contiguous() for tensor in tensors]
-
-
-def _like(tensor: Tensor) -> Tensor:
-    """Return a contiguous tensor of the same shape, not filled."""
-    return torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    return [nodes, nodes if columns is None else columns.numel()], [heads, width, int(not squared), *share]
 
 
 @torch.library.custom_op("gyroformer::log_partition", mutates_args=())
@@ -64,7 +33,7 @@ def _log_partition(
 ) -> Tensor:
     out = sine.new_empty(sine.shape[0])
     inputs = contiguous(sine, cosine, k, rise, pull, indptr, indices, back_indptr, back_indices, columns)
-    call("gyroformer_log_partition", [*inputs, out], sizes(sine, columns), not squared, scale)
+    call("gyroformer_log_partition", [*inputs, out], *sizes(sine, columns, squared), scale)
     return out
 
 
@@ -92,9 +61,9 @@ def _log_partition_backward(
 ) -> list[Tensor]:
     lists = (indptr, indices, back_indptr, back_indices, columns)
     inputs = contiguous(sine, cosine, k, rise, pull, *lists, logs, grad)
-    grads = [_like(tensor) for tensor in (sine, cosine, k, rise, pull) if tensor is not None]
+    grads = [like(tensor) for tensor in (sine, cosine, k, rise, pull) if tensor is not None]
     outputs = [*grads, None, None] if rise is None else grads
-    call("gyroformer_log_partition_backward", [*inputs, *outputs], sizes(sine, columns), not squared, scale)
+    call("gyroformer_log_partition_backward", [*inputs, *outputs], *sizes(sine, columns, squared), scale)
     return grads
 
 
@@ -102,7 +71,7 @@ def _log_partition_backward(
 def _(
     sine: Tensor, cosine: Tensor, k: Tensor, rise: Tensor | None, pull: Tensor | None, *_: object
 ) -> list[Tensor]:
-    return [_like(tensor) for tensor in (sine, cosine, k, rise, pull) if tensor is not None]
+    return [like(tensor) for tensor in (sine, cosine, k, rise, pull) if tensor is not None]
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -117,10 +86,6 @@ def _vjp(ctx, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-unt
     return (*grads, *[None] * (len(tensors) + 2 - len(grads)))
 
 
-def _no_setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-    pass
-
-
 def _refuse(ctx, grads: list[Tensor]) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
     raise UsageError(
         "the C++ form of log_partition has no second derivative: use form='eager' where you need one"
@@ -128,7 +93,7 @@ def _refuse(ctx, grads: list[Tensor]) -> tuple[Tensor | None, ...]:  # type: ign
 
 
 _log_partition.register_autograd(_vjp, setup_context=_setup)
-_log_partition_backward.register_autograd(_refuse, setup_context=_no_setup)
+_log_partition_backward.register_autograd(_refuse, setup_context=no_setup)
 
 
 def log_partition(

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from gyroformer.ops.native import fused, fused_pairs
+from gyroformer.ops.native.calls import call, contiguous
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.processes.group import World, joined
 from gyroformer.processes.tensors import summed
@@ -83,9 +84,9 @@ class _PairSums(torch.autograd.Function):
         ctx.what = what
         neighbours, columns, scale, squared, share = what
         out = sine.new_empty(sine.shape[0])
-        inputs = fused_pairs.contiguous(sine, cosine, k, rise, pull, *neighbours.lists, columns)
-        sizes = fused_pairs.sizes(sine, columns)
-        fused_pairs.call("gyroformer_log_partition", [*inputs, out], sizes, not squared, scale, share)
+        inputs = contiguous(sine, cosine, k, rise, pull, *neighbours.lists, columns)
+        sizes = fused_pairs.sizes(sine, columns, squared, share)
+        call("gyroformer_log_partition", [*inputs, out], *sizes, scale)
         return out
 
     @staticmethod
@@ -94,10 +95,10 @@ class _PairSums(torch.autograd.Function):
         tensors = ctx.saved_tensors
         neighbours, columns, scale, squared, share = ctx.what
         sine = tensors[0]
-        inputs = fused_pairs.contiguous(*tensors, *neighbours.lists, columns, torch.zeros_like(grad), grad)
+        inputs = contiguous(*tensors, *neighbours.lists, columns, torch.zeros_like(grad), grad)
         grads = [
             None if t is None else torch.zeros_like(t, memory_format=torch.contiguous_format) for t in tensors
         ]
-        name, sizes = "gyroformer_log_partition_backward", fused_pairs.sizes(sine, columns)
-        fused_pairs.call(name, [*inputs, *grads], sizes, not squared, scale, share)
+        sizes = fused_pairs.sizes(sine, columns, squared, share)
+        call("gyroformer_log_partition_backward", [*inputs, *grads], *sizes, scale)
         return (*grads, None)
