@@ -167,10 +167,11 @@ def _layout(shapes: tuple[torch.Size, ...], curvature: torch.Size, dim: int, thr
     if not one_width or (dim >= 0 and len({len(shape) for shape in shapes}) > 1):
         return None
     heads = [*(shape[:-1] for shape in shapes), *[torch.Size()] * (MOST_IN - len(shapes)), curvature[:-1]]
-    shape = tuple(torch.broadcast_shapes(*heads))
-    if 0 in (*shape, width):
+    padded = [(*(1,) * (max(map(len, heads)) - len(head)), *head) for head in heads]
+    # not torch.broadcast_shapes, whose first call imports for seconds; what does not broadcast is torch's to refuse
+    shape = tuple(max(sizes) for sizes in zip(*padded, strict=True))
+    if 0 in (*shape, width) or any(0 in head for head in heads):
         return None
-    padded = [(*(1,) * (len(shape) - len(head)), *head) for head in heads]
     for split in range(len(shape), -1, -1):
         outer, inner = shape[:split], shape[split:]
         if all(_all_or_none(p[:split], outer) and _all_or_none(p[split:], inner) for p in padded):
