@@ -34,6 +34,8 @@ EAGER_NUMBERS = 1 << 17
 #: terms at which the series of B is exact to rounding for |z| below ARCSINE_RADIUS
 SERIES_TERMS = {torch.float32: 8, torch.float64: 17}
 
+#: coordinates of a space up to which differences are formed one by one (the index of nearest nodes has no more)
+FEW = 10
 #: e to more than this counts as e to this: a sum of millions of such terms is still a float32 number
 HIGH = 70.0
 
@@ -43,13 +45,14 @@ Points = tuple[Tensor, Tensor]
 def quotients(mine: Points, others: Points) -> Tensor:
     """Return q ``(H, R, N)``.
 
-    In the wide dtype, where a sum of products tells apart all points that the narrow one can name, it is one product
-    of matrices. Where there is no wider one, and in compiled code, which fuses them, differences are formed before they
-    are squared, coordinate by coordinate.
+    In few coordinates differences are formed before they are squared, coordinate by coordinate: a point is at distance 0
+    from its double, and a pair has the same bits among few and among all. So are they in compiled code, which fuses
+    them, and where there is no wider dtype. In more coordinates it is one product of matrices in the wide dtype, whose
+    sum of products tells apart all points that the narrow one can name.
     """
     (p, c), (others_p, others_c) = mine, others
     wide = wide_dtype(p.dtype, p.device)
-    if wide == p.dtype or torch.compiler.is_compiling():
+    if p.shape[1] <= FEW or wide == p.dtype or torch.compiler.is_compiling():
         return _differences(mine, others)
     p, c, others_p, others_c = (t.to(wide) for t in (p, c, others_p, others_c))
     left = torch.cat((-2 * c[:, None] * p, (p * p).sum(1, keepdim=True), (c * c)[:, None]), 1)
