@@ -45,9 +45,9 @@ Points = tuple[Tensor, Tensor]
 def quotients(mine: Points, others: Points) -> Tensor:
     """Return q ``(H, R, N)``.
 
-    In few coordinates differences are formed before they are squared, coordinate by coordinate: a point is at distance 0
-    from its double, and a pair has the same bits among few and among all. So are they in compiled code, which fuses
-    them, and where there is no wider dtype. In more coordinates it is one product of matrices in the wide dtype, whose
+    In few coordinates differences are formed before they are squared, one by one: a point is at distance 0 from its
+    double, and a pair has the same bits among few and among all. So are they in compiled code, which fuses them, and
+    where there is no wider dtype. In more coordinates it is one product of matrices in the wide dtype, whose
     sum of products tells apart all points that the narrow one can name.
     """
     (p, c), (others_p, others_c) = mine, others
