@@ -24,7 +24,7 @@ from gyroformer.options.models import HypAttentionOptions
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-#: nodes up to which attention may go to all: a training step of one layer of 4 heads then takes a minute of one core
+#: nodes up to which attention may go to all: a step of one layer of 4 heads then takes half a minute of one core
 ALL_NODES = 8192
 #: pairs times heads at a time: each block's backward pass adds to the gradients of all keys, so that many small ones
 #: would cost more than their pairs do
