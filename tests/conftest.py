@@ -12,6 +12,15 @@ import torch
 torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def kernels():
+    """Load the kernels before any test takes compiler or home folder away: what is found first is kept."""
+    from gyroformer.geometry.kernels import KERNELS
+    from gyroformer.ops.native import build
+
+    return KERNELS.library(), build.library()
+
+
 @pytest.fixture(params=[torch.float32, torch.float64], ids=["float32", "float64"])
 def dtype(request):
     return request.param

@@ -63,6 +63,23 @@ def sampled() -> str:
     return markdown(["non-neighbours in the loss (Web-Edu, seed 0, equal epochs)", "mAP"], rows)
 
 
+def large() -> str:
+    """Return runs on large graphs with near negatives: how good, how long, how much memory."""
+    rows = []
+    for row in runs("large.csv"):
+        hierarchy = row["hierarchy_map"] != ""
+        value, half = (row[("hierarchy_" if hierarchy else "") + key] for key in ("map", "map_interval"))
+        words = row["words"].split(" --eval-every")[0]
+        metric = "MAP over ancestors" if hierarchy else "mAP"
+        rank = f"{float(row['mean_rank']):.2f}" if hierarchy else "–"
+        size = [f"{int(row[key]):,}" for key in ("nodes", "edges")]
+        numbers = [f"{float(value):.2f} ± {float(half):.2f}", rank, f"{float(row['pairs_share']):.2f} %"]
+        cost = [row["epochs"], f"{float(row['cpu_seconds']) / 60:.0f}", row["peak_gb"]]
+        rows.append([row["graph"], f"`{words}`", metric, *size, *numbers, *cost])
+    head = ["graph", "options", "metric", "nodes", "edges", "percent", "mean rank", "pairs", "epochs"]
+    return markdown([*head, "CPU minutes", "peak GB"], rows, text=3)
+
+
 def near() -> str:
     """Return near negatives beside all pairs, graph by graph."""
     found, rows = runs("near.csv"), []

@@ -83,6 +83,8 @@ def test_the_value_typed_is_the_value_in_the_settings(task, model):
         chosen = {flag.words: tried[flag.words][turn] for flag in some if turn < len(tried[flag.words])}
         if base and not chosen:
             continue
+        if chosen.keys() & {"--near", "--far"}:  # they are of near negatives
+            chosen["--negatives"] = (["--negatives", "near"], "near")
         words = [word for typed, _ in chosen.values() for word in typed]
         job, options = parsed(task, "--model", model, *base, *words)
         for flag in (flag for flag in some if flag.words in chosen):

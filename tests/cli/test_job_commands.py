@@ -138,7 +138,7 @@ def test_options_of_the_model_by_name(tree, tmp_path):
         (["--set", "heads"], 2, "--set takes NAME=VALUE"),
         (["--heads", "3"], 2, "heads"),
         (["--recipe", "papr"], 2, "did you mean 'paper'"),
-        (["--negatives", "many"], 2, "negatives must be one of all, auto or a whole number"),
+        (["--negatives", "many"], 2, "negatives must be one of all, near, auto or a whole number"),
         (["--negatives", "5000"], 2, "number of nodes, 40"),
         (["--lr", "-1"], 2, "lr must be"),
         (["--device", "abacus"], 2, "device 'abacus' cannot be used"),

@@ -148,11 +148,11 @@ def test_probabilities_are_calibrated(tmp_path):
 
 @pytest.fixture(scope="module")
 def one_way(tmp_path_factory):
-    """A run on a graph in which each node points to the three after it, by a header of the user's own."""
+    """A run on a graph whose nodes point to two nearer to its centre, by a header of the user's own."""
     folder = tmp_path_factory.mktemp("directed")
-    edges = [(u, v) for u in range(40) for v in range(u + 1, min(u + 4, 40))]
+    edges = [(u, v) for u in range(1, 80) for v in {u // 2, u // 3}]
     (folder / "g.csv").write_text("package,needs\n" + "".join(f"p{u},p{v}\n" for u, v in edges))
-    words = ["--directed", "--epochs", "150", "--out", folder / "run", "--json"]
+    words = ["--directed", "--epochs", "300", "--out", folder / "run", "--json"]
     done = run(folder / "g.csv", *words)
     assert done.exit_code == 0, done.stderr
     return folder / "run", json.loads(done.stdout)
@@ -160,7 +160,7 @@ def one_way(tmp_path_factory):
 
 def test_direction_is_learned_and_said(one_way):
     found = one_way[1]
-    assert found["test_direction"] > 75
+    assert found["test_direction"] > 60
     assert found["split"]["directed"] is True
     assert found["decoder"]["depth_weight"] is not None
     assert len(found["decoder"]["degree_weight"]) == 2
@@ -184,12 +184,12 @@ def test_directed_pairs_are_asked_for_in_their_direction(one_way):
         assert done.exit_code == 0, done.stderr
         return json.loads(done.stdout)
 
-    ahead, back = (ask("--distance", *pair)["distances"][0] for pair in (("p10", "p11"), ("p11", "p10")))
+    ahead, back = (ask("--distance", *pair)["distances"][0] for pair in (("p20", "p10"), ("p10", "p20")))
     assert ahead["distance"] == pytest.approx(back["distance"], rel=1e-5)
     assert ahead["probability"] > back["probability"]
     likely = ask("--new-edges", "5", "--for", "p20")["new_edges"]
     assert [row["source"] for row in likely] == ["p20"] * 5
-    assert not {row["target"] for row in likely} & {"p21", "p22", "p23"}
+    assert not {row["target"] for row in likely} & {"p10", "p6"}
 
 
 def test_nodes_cannot_be_added_to_a_directed_run(one_way, tmp_path):

@@ -40,6 +40,35 @@ ALLOWED = {
         "from_numpy",
     ): "made by scipy; tokens move them",
     ("ops/neighbours.py", "Neighbours.of", "from_numpy"): "made by scipy, checked, and moved at the end",
+    ("graphs/non_edges.py", "directed_edges", "from_numpy"): "checked as an array; the split moves it",
+    ("geometry/rows.py", "_constant", "tensor"): "a number for kernels, which are on the CPU",
+    ("ops/positions.py", "StereographicPositions.renewed_lists", "randint"): "a seed",
+    ("tasks/negatives.py", "NearNegatives.log_partition", "tensor"): "copied into a buffer",
+    **{
+        ("graphs/analysis/space_fit.py", function, maker): "a graph is analysed on the CPU"
+        for function, makers in {
+            "_Profile.__init__": ("Generator",),
+            "_sets": ("from_numpy", "zeros"),
+        }.items()
+        for maker in makers
+    },
+    ("graphs/analysis/stress.py", "_step", "arange"): "a graph is analysed on the CPU",
+    ("graphs/analysis/stress.py", "start", "randn"): "a graph is analysed on the CPU",
+    **{
+        ("ops/nearest_index.py", function, maker): "the index is used for points on the CPU only"
+        for function, makers in {
+            "NearestIndex.__init__": ("Generator", "randperm"),
+            "NearestIndex._cell": ("from_numpy",),
+            "NearestIndex._exact": ("from_numpy",),
+            "NearestIndex._first_bound": ("from_numpy",),
+            "NearestIndex._merge": ("from_numpy",),
+            "NearestIndex.query": ("from_numpy",),
+            "_Found.bound": ("from_numpy",),
+            "_Found.empty": ("full",),
+            "_image": ("tensor",),
+        }.items()
+        for maker in makers
+    },
     ("ops/flatten.py", "flat_vectors", "Generator"): "drawn on the CPU: the same landmarks everywhere",
     ("ops/flatten.py", "flat_vectors", "randperm"): "drawn on the CPU: the same landmarks everywhere",
     **{

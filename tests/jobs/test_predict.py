@@ -57,7 +57,7 @@ def test_distances_have_probabilities_in_a_link_run(restored):
     expected = float(far[run.ids.index("n1"), run.ids.index("n2")])
     assert found[0]["distance"] == pytest.approx(expected)
     about = run.results["decoder"]
-    degree = run.decoder.degree[[run.ids.index("n1"), run.ids.index("n2")]]
+    degree = run.decoder.degree[0, [run.ids.index("n1"), run.ids.index("n2")]]
     odds = (about["radius"] - expected**2) / about["temperature"]
     odds += about["degree_weight"] * float(torch.log1p(degree).sum())
     odds = about["calibration"][0] * odds + about["calibration"][1]

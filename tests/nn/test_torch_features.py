@@ -28,7 +28,8 @@ def test_compiles_as_one_graph(attention):
         model.zero_grad()
         run(tokens).square().sum().backward()
         grads.append([p.grad.clone() for p in model.parameters()])
-    torch.testing.assert_close(grads[1], grads[0])
+    # compiled code has the torch forms, which round after each step, where kernels round once
+    torch.testing.assert_close(grads[1], grads[0], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.slow

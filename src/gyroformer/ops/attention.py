@@ -10,7 +10,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from gyroformer.processes.tensors import all_sum, gathered
@@ -69,7 +69,7 @@ class TokenLayout:
             return self.part
         return Part(self.part.places[:1], self.part.first, self.part.first)
 
-    def asked_for(self, x: Float[Tensor, "B N *rest"]) -> Float[Tensor, "B R *rest"]:
+    def asked_for(self, x: Shaped[Tensor, "B N *rest"]) -> Shaped[Tensor, "B R *rest"]:
         """Return the part of ``x`` that belongs to the tokens that are asked for."""
         return x if self.read is None else x[:, : self.read]
 

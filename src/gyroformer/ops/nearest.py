@@ -28,6 +28,7 @@ def nearest_nodes(positions: Positions, rows: Tensor, count: int) -> tuple[Tenso
     count, rows = min(count, len(positions) - 1), rows.to(positions.device)
     if (
         isinstance(positions, StereographicPositions)
+        and positions.device.type == "cpu"
         and count
         and worthwhile(positions.sine, positions.k, rows.numel())
     ):

@@ -83,7 +83,9 @@ class NearestIndex:
         size = float((wide[1].abs() * wide[0].norm(dim=-1, keepdim=True)).max())
         self.slack = 32 * float(torch.finfo(sine.dtype).eps) * (1 + size)
         drawn = torch.randperm(len(sine), generator=torch.Generator().manual_seed(0))[:count]
-        self.far = squared_dist_rows(*self.points, drawn).clamp(min=0).sqrt().double().numpy()  # (cells, N)
+        self.far = (
+            squared_dist_rows(*self.points, drawn).clamp(min=0).sqrt().double().cpu().numpy()
+        )  # (cells, N)
         self.owner = owner = self.far.argmin(0)
         self.cells = [
             self._cell(number, int(drawn[number]))
@@ -99,7 +101,7 @@ class NearestIndex:
     def _seen(self, nodes: Tensor, centre: int) -> Array:
         """Return the images of nodes seen from a cell's centre."""
         if len(self.far) == 1:
-            return self._origin[nodes.numpy()]
+            return self._origin[nodes.cpu().numpy()]
         sine, cosine, k = self._wide
         return _image((sine[nodes], cosine[nodes], k), (sine[centre], cosine[centre]))
 
@@ -114,7 +116,7 @@ class NearestIndex:
         open_rows = np.isfinite(bound)
         for cell in self.cells:
             reach = bound * (1 + 1e-6) + self.slack
-            near = open_rows & (self.far[cell.number][rows.numpy()] - cell.radius <= reach + self.slack)
+            near = open_rows & (self.far[cell.number][rows.cpu().numpy()] - cell.radius <= reach + self.slack)
             some = np.flatnonzero(near)
             if not some.size:
                 continue
@@ -128,14 +130,14 @@ class NearestIndex:
         """Return a distance within which each row has ``count`` others: that of the last in its own cell."""
         bound = np.full(rows.numel(), np.inf)
         for cell in self.cells:
-            own = np.flatnonzero(self.owner[rows.numpy()] == cell.number)
+            own = np.flatnonzero(self.owner[rows.cpu().numpy()] == cell.number)
             if not own.size or cell.nodes.size <= count:
                 continue
             mine = rows[torch.from_numpy(own)]
             _, at = cell.tree.query(self._seen(mine, cell.centre), k=count + 1)
             squared = self._exact(mine, cell.nodes[at])
             squared[torch.from_numpy(cell.nodes[at]) == mine[:, None]] = -1.0
-            bound[own] = squared.amax(1).clamp(min=0).sqrt().double().numpy()
+            bound[own] = squared.amax(1).clamp(min=0).sqrt().double().cpu().numpy()
         return bound
 
     def _candidates(self, cell: _Cell, rows: Tensor, reach: Array, count: int) -> tuple[Array, Array]:
@@ -169,7 +171,7 @@ class NearestIndex:
         """Put candidates in, the nearest of old and new, of equals the lower node."""
         index = torch.from_numpy(some)
         nodes = torch.from_numpy(lists)
-        squared = self._exact(found.rows[index], nodes.clamp(min=0).numpy())
+        squared = self._exact(found.rows[index], nodes.clamp(min=0).cpu().numpy())
         squared[(nodes < 0) | (nodes == found.rows[index, None])] = torch.inf
         nodes = torch.cat((found.nodes[index], nodes), 1)
         squared = torch.cat((found.squared[index], squared), 1)
@@ -194,7 +196,7 @@ class _Found:
 
     def bound(self, some: Array) -> Array:
         """Return how far the last of each list is."""
-        found: Array = self.squared[torch.from_numpy(some), -1].clamp(min=0).sqrt().double().numpy()
+        found: Array = self.squared[torch.from_numpy(some), -1].clamp(min=0).sqrt().double().cpu().numpy()
         return found
 
 
@@ -214,4 +216,4 @@ def _image(points: tuple[Tensor, Tensor, Tensor], centre: tuple[Tensor, Tensor] 
             else (-centre[0][head : head + 1], centre[1][head : head + 1])
         )
         parts.append(2 * translate_hyperbolic(shift, p, c, k[head]))
-    return torch.cat(parts, -1).numpy()
+    return torch.cat(parts, -1).cpu().numpy()

@@ -45,21 +45,28 @@ Points = tuple[Tensor, Tensor]
 def quotients(mine: Points, others: Points) -> Tensor:
     """Return q ``(H, R, N)``.
 
-    In few coordinates differences are formed before they are squared, one by one: a point is at distance 0 from its
-    double, and a pair has the same bits among few and among all. So are they in compiled code, which fuses them, and
-    where there is no wider dtype. In more coordinates it is one product of matrices in the wide dtype, whose
-    sum of products tells apart all points that the narrow one can name.
+    All is done in the wide dtype. In few coordinates differences are formed before they are squared, one by one: a
+    point is at distance 0 from its double, and a pair has the same bits among few and among all. So are they in
+    compiled code, which fuses them, and where there is no wider dtype. In more coordinates it is one product of
+    matrices, whose sum of products tells apart all points that the narrow dtype can name.
     """
-    (p, c), (others_p, others_c) = mine, others
-    wide = wide_dtype(p.dtype, p.device)
-    if p.shape[1] <= FEW or wide == p.dtype or torch.compiler.is_compiling():
+    dtype, wide = mine[0].dtype, wide_dtype(mine[0].dtype, mine[0].device)
+    if torch.compiler.is_compiling():
         return _differences(mine, others)
-    p, c, others_p, others_c = (t.to(wide) for t in (p, c, others_p, others_c))
+    (p, c), (others_p, others_c) = widened(mine), widened(others)
+    if p.shape[1] <= FEW or wide == dtype:
+        return _differences((p, c), (others_p, others_c)).to(dtype)
     left = torch.cat((-2 * c[:, None] * p, (p * p).sum(1, keepdim=True), (c * c)[:, None]), 1)
     right = torch.cat(
         (others_c[:, None] * others_p, (others_c**2)[:, None], (others_p**2).sum(1, keepdim=True)), 1
     )
-    return (left.mT @ right).to(mine[0].dtype).clamp(min=0)
+    return (left.mT @ right).to(dtype).clamp(min=0)
+
+
+def widened(points: Points) -> Points:
+    """Return points in the wide dtype."""
+    wide = wide_dtype(points[0].dtype, points[0].device)
+    return points[0].to(wide), points[1].to(wide)
 
 
 def _differences(mine: Points, others: Points) -> Tensor:

@@ -21,7 +21,15 @@ from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.ops.lifted import at_least_float32
 from gyroformer.ops.native import build, fused, fused_pair_list, fused_pairs, shared
 from gyroformer.ops.neighbours import Neighbours
-from gyroformer.ops.pair_blocks import PairSums, Sum, block_rows, laid_out, quotients, squared_distances
+from gyroformer.ops.pair_blocks import (
+    PairSums,
+    Sum,
+    block_rows,
+    laid_out,
+    quotients,
+    squared_distances,
+    widened,
+)
 from gyroformer.processes.group import count as processes
 from gyroformer.processes.tensors import gathered, share
 
@@ -87,7 +95,7 @@ def squared_dist_lists(sine: Tensor, cosine: Tensor, k: Tensor, rows: Tensor, li
         lists: nodes ``(R, K)``.
     """
     sine, cosine, k = checked_points(sine, cosine, k)
-    everyone, _ = laid_out(sine, cosine, None)
+    everyone = widened(laid_out(sine, cosine, None)[0])
     parts = []
     for some, others in zip(
         *(part.split(block_rows(sine[0].numel() * lists.shape[1])) for part in (rows, lists)), strict=True
@@ -97,7 +105,7 @@ def squared_dist_lists(sine: Tensor, cosine: Tensor, k: Tensor, rows: Tensor, li
         for j in range(p.shape[1]):  # as in quotients(), so that the bits are the same
             delta = others_c * p[:, j, :, None] - c[:, :, None] * others_p[:, j]
             total = torch.addcmul(total, delta, delta)
-        parts.append(squared_distances(total, k[:, None, None], 0))
+        parts.append(squared_distances(total.to(sine.dtype), k[:, None, None], 0))
     return torch.cat(parts) if parts else sine.new_empty(0, lists.shape[1])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from gyroformer.data.link_split import LinkSplit
-from gyroformer.graphs.adjacency import directed_adjacency, simple_adjacency
+from gyroformer.graphs.adjacency import Csr, directed_adjacency, simple_adjacency
 from gyroformer.ops.nearest import nearest_pairs
 from gyroformer.report.curves import Spec, thinned
 from gyroformer.report.markup import text
@@ -95,8 +95,7 @@ def missing_edges(run: RunRecord, count: int = LISTED) -> list[MissingEdge]:
     decoder = decoder_of(run)
     if run.graph.edges is None or decoder is None:
         return []
-    adjacency = directed_adjacency if decoder.directed else simple_adjacency
-    joined = adjacency(run.graph.edges, len(run.ids))
+    joined = _joined(run, decoder)
     with torch.no_grad():
         pairs, cost = nearest_pairs(
             run.positions,
@@ -111,6 +110,15 @@ def missing_edges(run: RunRecord, count: int = LISTED) -> list[MissingEdge]:
         MissingEdge(run.ids[u], run.ids[v], distance, probability)
         for u, v, distance, probability in zip(*pairs.tolist(), far, likely, strict=True)
     ]
+
+
+def _joined(run: RunRecord, decoder: LinkDecoder) -> Csr:
+    """Return the adjacency matrix of all known edges, in their direction if that counts."""
+    split, nodes = run.held_out, len(run.ids)
+    if decoder.directed and isinstance(split, LinkSplit):
+        return directed_adjacency(torch.cat((split.train, split.val, split.test), 1), nodes)
+    assert run.graph.edges is not None
+    return simple_adjacency(run.graph.edges, nodes)
 
 
 def missing_table(found: list[MissingEdge]) -> str:

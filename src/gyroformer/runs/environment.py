@@ -35,4 +35,4 @@ def differences(before: Mapping[str, object]) -> list[str]:
 
 
 def _shown(value: object) -> str:
-    return str(value)[:24]
+    return str(value)[:64]

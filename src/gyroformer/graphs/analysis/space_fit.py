@@ -188,7 +188,7 @@ class _Profile:
         self.least = int(self.regions.min())
         # curvature moves a distance h in a region of radius R by about h R²: a slope's variance is as its square's sum
         radius = sets.hops.amax((1, 2)) / 2
-        self.spread = (radius**4 * (sets.weight * sets.hops.square()).sum((1, 2))).sqrt().numpy()
+        self.spread = (radius**4 * (sets.weight * sets.hops.square()).sum((1, 2))).sqrt().cpu().numpy()
         self.critical = float(stats.t.ppf((1 + LEVEL) / 2, self.least - 1))
         say("fitting the flat space")
         begin = start(sets, dim, torch.Generator().manual_seed(seed))
@@ -212,7 +212,7 @@ class _Profile:
 
     def statistic(self, fitted: Fitted) -> Array:
         """Return t of each cut."""
-        slope = fitted.slope.numpy() / self.spread
+        slope = fitted.slope.cpu().numpy() / self.spread
         groups = [slope[self.owner == cut] for cut in range(self.regions.size)]
         error = np.array([group.std(ddof=1) / np.sqrt(group.size) for group in groups])
         mean = np.array([group.mean() for group in groups])
