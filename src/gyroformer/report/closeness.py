@@ -84,7 +84,8 @@ def _nearest(positions: Positions, candidates: Tensor, quick: Tensor, count: int
     nearest, far = candidates.gather(1, order[:, :count]), far[:, :count]
     if looked < nodes - 1 and count:
         # a node that was not looked at is at least as far as the last that was, but for the quick error
-        unsure = far[:, -1].square() >= quick.amax(1).double() * (1 - QUICK_ERROR)
+        limit = quick.amax(1).double() * (1 - QUICK_ERROR) - 8 * PRODUCT_ERROR
+        unsure = far[:, -1].square() >= limit
         if bool(unsure.any()):
             nearest[unsure], again = nearest_nodes(positions, unsure.nonzero()[:, 0], count)
             far[unsure] = again.clamp(min=0).sqrt().double()
