@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gyroformer import geometry as g
@@ -155,14 +155,14 @@ FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=40, deadline=None)
 @given(numbers=st.lists(FINITE, min_size=6, max_size=6), k=FINITE)
-def test_no_finite_input_gives_a_nan_where_the_torch_form_is_finite(name, numbers, k):
+@example(numbers=[3.4028234663852886e38, 0.0, 0.0, 0.0, 7410124792528896.0, 0.0], k=-392098840576.0)
+def test_no_finite_input_gives_a_nan_that_the_torch_form_does_not(name, numbers, k):
     vectors = torch.tensor(numbers).view(3, 1, 2)[: VECTORS[name]]
     value, grads = results(with_k(name), [*vectors, torch.tensor(k)])
     with torch_forms():
         expected, expected_grads = results(with_k(name), [*vectors, torch.tensor(k)])
     for one, other in zip((value, *grads), (expected, *expected_grads), strict=True):
-        # where the torch form overflows, the kernel may do so by another way
-        assert not (one.isnan() & other.isfinite()).any()
+        assert not (one.isnan() & ~other.isnan()).any()
 
 
 def test_where_the_torch_form_serves(monkeypatch):

@@ -4,7 +4,8 @@
 and float64 points on the CPU, compute in double, and know their first derivatives in the points and the curvature.
 Everything else is the torch form's: second derivatives, forward mode, ``vmap`` and the other function transforms,
 tracing and ``torch.compile`` (whose code generator fuses the torch form itself), half precision, other devices, tensor
-subclasses, coordinates that are not in the last dimension, and shapes that do not broadcast as outer × inner rows.
+subclasses, coordinates that are not in the last dimension, shapes that do not broadcast as outer × inner rows, and
+numbers so large that the kernel finds NaN.
 """
 
 import ctypes
@@ -131,6 +132,8 @@ def _by_kernel(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, Any]
         out = _Rows.apply(call, k, *args)
     else:
         out = _forward(call, k, args)
+    if _has_nan(out.detach()):
+        return None
     return out.unsqueeze(-1) if kwargs.get("keepdim", False) else out
 
 
@@ -252,9 +255,20 @@ class _Rows(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         k, *vectors = ctx.saved_tensors
         wanted = ctx.needs_input_grad[1:]
-        if torch.is_grad_enabled():
+        if not torch.is_grad_enabled():
+            found = _backward(ctx.call, k, vectors, grad, wanted)
+            if not any(one is not None and _has_nan(one) for one in found):
+                return None, *found
+        with torch.enable_grad():
             return None, *_torch_gradients(ctx.call, (k, *vectors), grad, wanted)
-        return None, *_backward(ctx.call, k, vectors, grad, wanted)
+
+
+def _has_nan(result: Tensor) -> bool:
+    """Return whether the torch form is to be asked: products of huge numbers overflow in a kernel where its do not.
+
+    A sum says so in one pass; that it overflows itself costs time, not a result.
+    """
+    return bool(result.sum().isnan())
 
 
 def _torch_gradients(
