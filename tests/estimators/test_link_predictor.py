@@ -106,22 +106,21 @@ def test_new_edges_are_none_of_the_graph_and_have_the_probabilities_of_predict()
         predictor.new_edges(3, node=99)
 
 
-def inwards(nodes=80):
+def inwards(nodes=200):
     """A directed graph whose nodes point to two nearer to its centre."""
     return nx.DiGraph([(u, v) for u in range(1, nodes) for v in (u // 2, u // 3)])
 
 
 def test_directed_edges_are_likelier_than_their_reverse(tmp_path):
     found = gf.LinkPredictor(directed=True, epochs=200, random_state=0).fit(inwards())
-    assert found.results_["test_direction"] > 80
+    assert found.results_["test_direction"] > 85
     pairs = np.array([(u, u // 2) for u in range(10, 70)])
     ahead, back = found.decision_function(pairs), found.decision_function(pairs[:, ::-1])
-    assert (ahead > back).mean() > 0.8
+    assert (ahead > back).mean() > 0.85
     known = set(inwards().edges)
     assert not any((u, v) in known for u, v, _ in found.new_edges(50))
-    assert any(
-        (v, u) in known for u, v, _ in found.new_edges(6000)
-    )  # the reverse of an edge is a pair without one
+    # the reverse of an edge is a pair without one
+    assert any((v, u) in known for u, v, _ in found.new_edges(30_000))
     assert [u for u, _, _ in found.new_edges(5, node=7)] == [7] * 5
     found.save(tmp_path / "run")
     again = gf.LinkPredictor.load(tmp_path / "run")
