@@ -43,6 +43,24 @@ def test_the_result_is_that_of_all_distances(seed, curvatures, width, size, cell
     assert torch.equal(found[~unsure], expected[~unsure])
 
 
+def test_few_candidates_are_listed_at_once_and_the_result_is_the_same(monkeypatch):
+    positions = drawn(0, [-1.0], 3, 1.0, repeated=True)
+    index = NearestIndex(positions.sine, positions.cosine, positions.k, cells=7)
+    at_once = index.query(torch.arange(300), 5)
+    asked = []
+    candidates = NearestIndex._candidates
+    monkeypatch.setattr(
+        NearestIndex,
+        "_candidates",
+        lambda *given: asked.append(given[2].numel()) or candidates(*given),
+    )
+    monkeypatch.setattr(module, "LISTED", 2000)
+    for part, expected in zip(index.query(torch.arange(300), 5), at_once, strict=True):
+        assert torch.equal(part, expected)
+    assert max(asked) <= 2000 // 60  # a query may have 60 candidates in a cell, or more
+    assert index.query(torch.arange(0), 5)[0].shape == (0, 5)
+
+
 def test_most_queries_are_answered_by_the_index():
     positions = drawn(0, [-1.0], 2, 1.0, nodes=3000)
     _, _, unsure = NearestIndex(positions.sine, positions.cosine, positions.k).query(torch.arange(3000), 5)

@@ -36,6 +36,8 @@ SPARE = 8
 #: candidates of one cell beyond which a query is left to a comparison with all nodes: a multiple of those wanted, or
 #: a share of the cell, whichever is more
 MANY, MOST = 16, 0.25
+#: candidates that are listed at once: some hundred MB of them and their distances
+LISTED = 1 << 22
 
 
 def worthwhile(sine: Tensor, k: Tensor, queries: int) -> bool:
@@ -111,6 +113,15 @@ class NearestIndex:
         Nodes at equal distance come in their own order. The third result says for which rows the index cannot tell at
         a fair price (many nodes at one place, or all about equally far): their results are not to be used.
         """
+        if not rows.numel():
+            return self._query(rows, count)
+        widest = max(self._most(cell, count + SPARE) for cell in self.cells)
+        parts = [self._query(some, count) for some in rows.split(max(1, LISTED // widest))]
+        nodes, squared, unsure = (torch.cat(part) for part in zip(*parts, strict=True))
+        return nodes, squared, unsure
+
+    def _query(self, rows: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what :meth:`query` does, for so few rows that all their candidates can be listed at once."""
         found = _Found.empty(rows, count, self.points[0].dtype)
         bound = self._first_bound(rows, count)
         open_rows = np.isfinite(bound)
@@ -140,10 +151,15 @@ class NearestIndex:
             bound[own] = squared.amax(1).clamp(min=0).sqrt().double().cpu().numpy()
         return bound
 
+    @staticmethod
+    def _most(cell: _Cell, wanted: int) -> int:
+        """Return how many candidates of a cell a query may have."""
+        return min(cell.nodes.size, max(MANY * wanted, int(MOST * cell.nodes.size)))
+
     def _candidates(self, cell: _Cell, rows: Tensor, reach: Array, count: int) -> tuple[Array, Array]:
         """Return nodes of a cell whose images are within reach of each row, -1 for none, and whether they are all."""
         images, wanted = self._seen(rows, cell.centre), min(count + SPARE, cell.nodes.size)
-        most = min(cell.nodes.size, max(MANY * wanted, int(MOST * cell.nodes.size)))
+        most = self._most(cell, wanted)
         lists = np.full((rows.numel(), wanted), -1)
         todo, sure = np.arange(rows.numel()), np.ones(rows.numel(), bool)
         while todo.size:
