@@ -43,6 +43,20 @@ def test_nearest_nodes_are_exact():
     np.testing.assert_allclose(found.distance, squared.sqrt().numpy(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("edges", [None, ring()])
+def test_the_index_is_asked_where_no_precision_is_wanted(edges, monkeypatch):
+    positions = product()
+    expected = closeness(positions, 7, edges)
+    asked = []
+    monkeypatch.setattr(module, "has_index", lambda *given: True)
+    found = nearest_nodes
+    monkeypatch.setattr(module, "nearest_nodes", lambda *given: asked.append(given[2]) or found(*given))
+    got = closeness(positions, 7, edges)
+    assert asked == ([7] if edges is None else [])
+    assert (got.nearest == expected.nearest).all()
+    assert (got.distance == expected.distance).all()
+
+
 def test_many_equal_distances_are_taken_in_their_order():
     same = StereographicPositions.from_tangent(
         torch.ones(60, 1, 2, dtype=torch.float64), -torch.ones(1, 1, dtype=torch.float64)

@@ -19,7 +19,7 @@ from gyroformer.report.classes import (
 )
 from gyroformer.report.links import missing_edges, missing_table, roc, roc_chart
 from gyroformer.report.record import RunGraph
-from gyroformer.report.structure import curvature_chart, distance_chart, own_curvature, steps_from
+from gyroformer.report.structure import curvature_chart, distance_chart, own_curvature
 
 
 def test_distances_are_gathered_by_steps(curved):
@@ -34,7 +34,6 @@ def test_distances_are_gathered_by_steps(curved):
     at = median["x"].index(3)
     got = [wide["low"][at], half["low"][at], median["y"][at], half["high"][at], wide["high"][at]]
     assert got == pytest.approx(want.tolist(), abs=1e-5)
-    assert np.isinf(steps_from(np.array([[0], [1]]), 3, np.array([0]))[0, 2])
     assert distance_chart(dc.replace(curved, graph=RunGraph(missing="gone"))) is None
 
 

@@ -26,18 +26,23 @@ def nearest_nodes(positions: Positions, rows: Tensor, count: int) -> tuple[Tenso
         Node numbers and squared distances, both ``(R, count)``; ``count`` is at most the number of other nodes.
     """
     count, rows = min(count, len(positions) - 1), rows.to(positions.device)
-    if (
-        isinstance(positions, StereographicPositions)
-        and positions.device.type == "cpu"
-        and count
-        and worthwhile(positions.sine, positions.k, rows.numel())
-    ):
+    if count and has_index(positions, rows.numel()):
+        assert isinstance(positions, StereographicPositions)
         index = NearestIndex(positions.sine, positions.cosine, positions.k)
         columns, values, unsure = index.query(rows, count)
         if bool(unsure.any()):
             columns[unsure], values[unsure] = compared_with_all(positions, rows[unsure], count)
         return columns, values
     return compared_with_all(positions, rows, count)
+
+
+def has_index(positions: Positions, queries: int) -> bool:
+    """Return whether an index answers so many queries for nearest nodes faster than a comparison with all."""
+    return (
+        isinstance(positions, StereographicPositions)
+        and positions.device.type == "cpu"
+        and worthwhile(positions.sine, positions.k, queries)
+    )
 
 
 def compared_with_all(positions: Positions, rows: Tensor, count: int) -> tuple[Tensor, Tensor]:

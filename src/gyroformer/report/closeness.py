@@ -2,7 +2,8 @@
 
 One pass over blocks of rows of the distance matrix gives everything; the whole matrix never exists. The pass ranks by
 distances to about six digits, which a matrix product gives much faster than the exact ones; the nearest are then taken
-by their exact distances from a few more than are wanted, and where these might not suffice, from all.
+by their exact distances from a few more than are wanted, and where these might not suffice, from all. Without a graph,
+whose average precision needs all distances, the index of nearest nodes is asked where it is faster.
 """
 
 import dataclasses as dc
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gyroformer.ops.nearest import nearest_nodes, row_blocks
+from gyroformer.ops.nearest import has_index, nearest_nodes, row_blocks
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.ops.positions import Positions, StereographicPositions
 from gyroformer.tasks.average_precision import average_precision
@@ -24,6 +25,8 @@ Progress = Callable[[int, int], None]
 
 #: nodes beyond those wanted that are looked at exactly
 SPARE = 8
+#: distances that are worked on at a time: as many as stay in a processor's own cache
+TILE = 1 << 17
 #: relative error of quick squared distances, with room to spare
 QUICK_ERROR = 1e-5
 #: largest absolute error of sine² in the matrix product for which it is used at all
@@ -54,42 +57,56 @@ def closeness(
     nodes = len(positions)
     count = min(count, nodes - 1)
     graph = None if edges is None else Neighbours.of(edges, nodes)
+    everyone = torch.arange(nodes)
+    if graph is None and count and has_index(positions, nodes):
+        if progress is not None:
+            progress(0, nodes)
+        return Closeness(*_ranked(positions, nearest_nodes(positions, everyone, count)[0]), None)
     rows_of = quick_rows(positions)
     precision = torch.full((nodes,), torch.nan, dtype=torch.float64)
     found, done = [], 0
-    for block in row_blocks(torch.arange(nodes), nodes):
+    # nodes of about equal degree together: what a block costs depends on the largest
+    order = everyone if graph is None else graph.degree.argsort(stable=True)
+    for block in row_blocks(order, nodes):
         squared = rows_of(block)
         squared[torch.arange(block.numel()), block] = torch.inf
         if graph is not None:
-            joined = block[graph.degree[block] > 0]
-            if joined.numel():
-                precision[joined] = average_precision(squared[joined - block[0]], joined, graph)
+            joined = graph.degree[block] > 0
+            if bool(joined.any()):
+                precision[block[joined]] = average_precision(squared[joined], block[joined], graph)
         found.append(squared.topk(min(count + SPARE, nodes - 1), largest=False))
         done += block.numel()
         if progress is not None:
             progress(done, nodes)
-    quick, candidates = (torch.cat(part) for part in zip(*found, strict=True))
+    back = order.argsort()
+    quick, candidates = (torch.cat(part)[back] for part in zip(*found, strict=True))
     nearest, far = _nearest(positions, candidates, quick, count)
-    return Closeness(nearest.numpy(), far, None if graph is None else precision.numpy())
+    return Closeness(nearest, far, None if graph is None else precision.numpy())
 
 
-def _nearest(positions: Positions, candidates: Tensor, quick: Tensor, count: int) -> tuple[Tensor, Array]:
-    """Return the ``count`` nearest nodes and their distances, from candidates and their quick squared distances."""
-    nodes, looked = candidates.shape
+def _ranked(positions: Positions, candidates: Tensor) -> tuple[Array, Array]:
+    """Return candidates ``(N, K)`` of each node by their exact distances, and these."""
     # sorted by number first: equals stay in their own order
     candidates = candidates.sort(dim=1).values
-    source = torch.arange(nodes).unsqueeze(1).expand_as(candidates)
+    source = torch.arange(len(candidates)).unsqueeze(1).expand_as(candidates)
     exact = torch.from_numpy(pair_distances(positions, torch.stack((source, candidates)).flatten(1).numpy()))
     far, order = exact.reshape(candidates.shape).sort(dim=1, stable=True)
-    nearest, far = candidates.gather(1, order[:, :count]), far[:, :count]
+    return candidates.gather(1, order).numpy(), far.numpy()
+
+
+def _nearest(positions: Positions, candidates: Tensor, quick: Tensor, count: int) -> tuple[Array, Array]:
+    """Return the ``count`` nearest nodes and their distances, from candidates and their quick squared distances."""
+    nodes, looked = candidates.shape
+    nearest, far = (part[:, :count] for part in _ranked(positions, candidates))
     if looked < nodes - 1 and count:
         # a node that was not looked at is at least as far as the last that was, but for the quick error
         limit = quick.amax(1).double() * (1 - QUICK_ERROR) - 8 * PRODUCT_ERROR
-        unsure = far[:, -1].square() >= limit
+        unsure = torch.from_numpy(np.square(far[:, -1])) >= limit
         if bool(unsure.any()):
-            nearest[unsure], again = nearest_nodes(positions, unsure.nonzero()[:, 0], count)
-            far[unsure] = again.clamp(min=0).sqrt().double()
-    return nearest, far.numpy()
+            found, again = nearest_nodes(positions, unsure.nonzero()[:, 0], count)
+            nearest[unsure.numpy()] = found.numpy()
+            far[unsure.numpy()] = again.clamp(min=0).sqrt().double().numpy()
+    return nearest, far
 
 
 def quick_rows(positions: Positions) -> Callable[[Tensor], Tensor]:
@@ -112,9 +129,11 @@ def quick_rows(positions: Positions) -> Callable[[Tensor], Tensor]:
 
     def rows(some: Tensor) -> Tensor:
         total = torch.zeros(some.numel(), len(positions))
-        for head, curvature in enumerate(k.tolist()):
-            sines = (left[some, head] @ right[head]).float().clamp_(min=0)
-            total += _squared_from_sine(sines, curvature)
+        for tile in torch.arange(len(positions)).split(max(1, TILE // some.numel())):
+            columns = slice(int(tile[0]), int(tile[-1]) + 1)
+            for head, curvature in enumerate(k.tolist()):
+                sines = (left[some, head] @ right[head, :, columns]).float().clamp_(min=0)
+                total[:, columns] += _squared_from_sine(sines, curvature)
         return total
 
     return rows

@@ -32,13 +32,13 @@ class MissingEdge:
 
 def roc(run: RunRecord) -> tuple[Array, Array] | None:
     """Return the rates of false and of true alarms on the pairs held out; None if these are not known."""
-    from sklearn.metrics import roc_curve
-
     if not isinstance(run.held_out, LinkSplit):
         return None
     split, decoder = run.held_out, decoder_of(run)
     if decoder is None:
         return None
+    from sklearn.metrics import roc_curve
+
     part, _ = run.unseen
     pairs = getattr(split, part), getattr(split, f"{part}_non")
     edges, others = (_logits(run, decoder, some) for some in pairs)

@@ -8,6 +8,7 @@ from gyroformer.errors import DataError
 from gyroformer.graphs.adjacency import ranked_components, simple_adjacency
 from gyroformer.graphs.analysis.curvature import GraphCurvature, graph_curvature
 from gyroformer.graphs.analysis.distance_sums import search_cost
+from gyroformer.graphs.analysis.regions import hops_from
 from gyroformer.report.closeness import pair_distances
 from gyroformer.report.curves import Spec
 from gyroformer.report.names import signed
@@ -26,16 +27,6 @@ PAIRS = 5
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
-def steps_from(edges: Array, nodes: int, sources: Array) -> Array:
-    """Return the number of steps from each source to all nodes, ``(S, N)``; infinite where there is no way."""
-    from scipy.sparse.csgraph import shortest_path
-
-    found: Array = shortest_path(
-        simple_adjacency(edges, nodes), method="D", unweighted=True, directed=False, indices=sources
-    )
-    return found
-
-
 def distance_chart(run: RunRecord) -> Spec | None:
     """Return the distances of nodes that are 1, 2, 3 … steps apart: the median and the middle half and 80 %.
 
@@ -47,7 +38,7 @@ def distance_chart(run: RunRecord) -> Spec | None:
     nodes = len(run.ids)
     sources = np.sort(draw.choice(nodes, min(SOURCES, nodes), replace=False))
     targets = np.sort(draw.choice(nodes, min(TARGETS, nodes), replace=False))
-    steps = steps_from(run.graph.edges, nodes, sources)[:, targets]
+    steps = hops_from(simple_adjacency(run.graph.edges, nodes), sources, targets)
     pairs = np.stack((np.repeat(sources, targets.size), np.tile(targets, sources.size)))
     far = pair_distances(run.positions, pairs)
     return _by_steps(steps.ravel(), far)
