@@ -25,15 +25,24 @@ RERANK = {
 def coverage() -> str:
     """Return how often the interval covers the truth, for each space, and how often each verdict was given."""
     rows, found = [], [row for row in runs("curvature_fit.csv") if row["kind"] != "data"]
-    for kind, name in dict.fromkeys((row["kind"], row["graph"]) for row in found):
-        some = [row for row in found if (row["kind"], row["graph"]) == (kind, name)]
+    keys = ("kind", "graph", "nodes", "degree")
+    for kind, name, nodes, degree in sorted(
+        dict.fromkeys(tuple(row[key] for key in keys) for row in found),
+        key=lambda one: (one[0] != "lattice", one[2] != "800", int(one[2])),
+    ):
+        some = [row for row in found if tuple(row[key] for key in keys) == (kind, name, nodes, degree)]
         covered = sum(int(row["covered"]) for row in some)
         values = [f"{median(float(row[key]) for row in some):+.3f}" for key in ("truth", "curvature")]
+        wide = [float(row["high"]) - float(row["low"]) for row in some if row["high"] and row["low"]]
         flat = sum(row["verdict"] == "flat" for row in some)
-        label = f"{name} lattice" if kind == "lattice" else name
-        rows.append([label, str(len(some)), *values, f"{covered} ({covered / len(some):.0%})", str(flat)])
-    head = ["space", "draws", "truth, median", "estimate, median", "truth in the interval", "called flat"]
-    return markdown(head, rows)
+        label = [f"{name} lattice", ""] if kind == "lattice" else [name, f"{nodes}, {degree}"]
+        width = f"{median(wide):.3f}" if wide else "–"
+        rows.append(
+            [*label, str(len(some)), *values, f"{covered} ({covered / len(some):.0%})", width, str(flat)]
+        )
+    head = ["space", "nodes, mean degree", "draws", "truth, median", "estimate, median"]
+    head += ["truth in the interval", "its width, median", "called flat"]
+    return markdown(head, rows, text=2)
 
 
 def fitted() -> str:

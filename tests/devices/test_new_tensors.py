@@ -45,12 +45,8 @@ ALLOWED = {
     ("ops/positions.py", "StereographicPositions.renewed_lists", "randint"): "a seed",
     ("tasks/negatives.py", "NearNegatives.log_partition", "tensor"): "copied into a buffer",
     **{
-        ("graphs/analysis/space_fit.py", function, maker): "a graph is analysed on the CPU"
-        for function, makers in {
-            "_Profile.__init__": ("Generator",),
-            "_sets": ("from_numpy", "zeros"),
-        }.items()
-        for maker in makers
+        ("graphs/analysis/slopes.py", "Slopes.__init__", maker): "a graph is analysed on the CPU"
+        for maker in ("Generator", "from_numpy", "zeros")
     },
     ("graphs/analysis/stress.py", "_step", "arange"): "a graph is analysed on the CPU",
     ("graphs/analysis/stress.py", "start", "randn"): "a graph is analysed on the CPU",
@@ -62,7 +58,7 @@ ALLOWED = {
             "NearestIndex._exact": ("from_numpy",),
             "NearestIndex._first_bound": ("from_numpy",),
             "NearestIndex._merge": ("from_numpy",),
-            "NearestIndex.query": ("from_numpy",),
+            "NearestIndex._query": ("from_numpy",),
             "_Found.bound": ("from_numpy",),
             "_Found.empty": ("full",),
             "_image": ("tensor",),

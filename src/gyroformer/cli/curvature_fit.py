@@ -56,7 +56,7 @@ def _print(graph: str, summary: str, nodes: int, found: "SpaceFit") -> None:
     console.print(styled(found.reading))
     console.print(f"curvature {found.curvature:+.4f} per hop², 95 % interval {interval(found)}")
     each = ", ".join(f"{value:+.4f}" for value in found.by_seed)
-    sets = "cut into {} regions" if found.local else "{} sets of nodes: the graph has no regions"
+    sets = "{} balls" if found.local else "{} sets of nodes: the graph has no wide balls"
     console.print(f"by seed: {each} (each with its own {sets.format(found.regions[0])})")
     console.print(
         f"error of a distance: {found.error_flat:.3f} hops in the flat space, {found.error_best:.3f} in the best"

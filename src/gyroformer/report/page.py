@@ -239,7 +239,10 @@ def _structure(run: RunRecord) -> str:
     own = own_curvature(run)
     if own is not None:
         learned = run.curvature.tolist() if any(run.curvature) else []
-        said = f"The graph is {own.reading}. Lines mark the curvatures that the heads learned."
+        said = (
+            f"The graph is {own.reading}. Lines mark the curvatures that the heads learned. Whether it is better "
+            "embedded curved or flat, with an interval: gyroformer curvature GRAPH --fit."
+        )
         charts.append(figure(curvature_chart(own, learned), "Curvature of the graph itself", said))
     return f'<h2>The graph and its embedding</h2><div class="grid">{"".join(charts)}</div>' if charts else ""
 

@@ -1,6 +1,7 @@
 """Random geometric graphs on spaces of known curvature, and lattices: what an estimate of curvature is held against.
 
 A graph joins the points, drawn uniformly, that are nearer than a radius, chosen so that nodes have a given mean degree.
+This is apart from the draws that an estimate is itself calibrated with, :mod:`gyroformer.graphs.analysis.geometric`.
 """
 
 import dataclasses as dc
@@ -14,6 +15,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.graphs.adjacency import ranked_components, simple_adjacency
+from gyroformer.graphs.analysis.geometric import hops_per_length
 
 Array = NDArray[np.float64]
 
@@ -43,9 +45,7 @@ class Drawn:
             return 0.0
         adjacency = simple_adjacency(self.edges, self.num_nodes)
         hops = shortest_path(adjacency, unweighted=True)
-        pairs = np.triu(hops <= most, 1)
-        per_length = np.polyfit(self.distance[pairs], hops[pairs], 1, w=hops[pairs] ** -0.5)[0]
-        return float(self.curvature / per_length**2)
+        return self.curvature / hops_per_length(hops, self.distance, most) ** 2
 
 
 def random_geometric(space: str, nodes: int, degree: float, rng: np.random.Generator) -> Drawn:

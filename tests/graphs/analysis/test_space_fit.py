@@ -9,7 +9,9 @@ import torch
 
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.adjacency import simple_adjacency
-from gyroformer.graphs.analysis import regions, space_fit, stress
+from gyroformer.graphs.analysis import geometric, regions, space_fit, stress
+from gyroformer.graphs.analysis.calibration import Expected, between
+from gyroformer.graphs.analysis.slopes import Slope
 from gyroformer.graphs.analysis.space_fit import SpaceFit, fit_space
 from gyroformer.testing.spaces import lattice, random_geometric
 
@@ -33,7 +35,6 @@ def sets_at(curvature, seed=0, count=3, nodes=16):
 
 @pytest.mark.parametrize("curvature", [-0.8, 0.0, 0.2])
 def test_distances_of_a_space_leave_nothing_over(curvature, monkeypatch):
-    monkeypatch.setattr(stress, "STEPS", 40)
     monkeypatch.setattr(stress, "TOLERANCE", 0.0)
     sets, points, offset = sets_at(curvature)
     shaken = points + 0.05 * torch.randn(points.shape, generator=torch.Generator().manual_seed(1))
@@ -67,33 +68,85 @@ def test_hops_are_those_of_a_search():
     found = regions.hops_from(simple_adjacency(edges, count), sources)
     for source in (0, 69):
         assert found[source].tolist() == [nx.shortest_path_length(graph, source, v) for v in range(count)]
+    assert np.isinf(regions.hops_from(simple_adjacency(np.array([[0], [1]]), 3), np.array([0]))[0, 2])
 
 
-def test_a_cut_is_a_partition_by_the_nearest_centre():
-    edges, count = edges_of(nx.convert_node_labels_to_integers(nx.grid_2d_graph(15, 15)))
-    parts = regions.cut(simple_adjacency(edges, count), 6, np.random.default_rng(0))
-    assert sorted(np.concatenate(parts).tolist()) == list(range(count))
-    assert len(parts) == 6
-    assert min(part.size for part in parts) > 5
+def test_hops_stay_in_the_ball_and_what_is_around_it():
+    ring = simple_adjacency(*edges_of(nx.cycle_graph(60)))
+    for hops in regions.hops_in_balls(ring, 3, 41, 60, np.random.default_rng(0)):
+        assert hops.shape == (41, 41)  # 20 on each side of the centre
+        assert hops.max() == 40  # along the arc: the way around the other side, of 20, is not in the ball
+    tree = simple_adjacency(*edges_of(nx.balanced_tree(2, 6)))
+    (hops,) = regions.hops_in_balls(tree, 1, 30, 12, np.random.default_rng(0))
+    assert hops.shape == (12, 12)
+    assert np.isfinite(hops).all()
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("curvature, closed", [(-0.05, False), (0.0, False), (0.0, True), (0.03, False)])
+def test_points_are_drawn_uniformly_from_the_space(curvature, closed, dim):
+    drawn = geometric.geometric_graph(600, 12, curvature, dim, closed=closed, rng=np.random.default_rng(0))
+    assert drawn.adjacency.nnz / drawn.adjacency.shape[0] == pytest.approx(12, rel=0.1)
+    # a ball of radius 1 inside the space holds as many nodes as the mean degree
+    inside = (drawn.distance < 1).sum(1) - 1
+    assert np.quantile(inside, 0.9 if not closed else 0.5) == pytest.approx(12 if closed else 16, rel=0.25)
+    hops = regions.hops_from(drawn.adjacency, np.arange(64))
+    assert 0.5 < 1 / geometric.hops_per_length(hops, drawn.distance[:64], 10) < 1
+
+
+def test_a_whole_sphere_has_the_nodes_it_holds():
+    drawn = geometric.geometric_graph(600, 12, 0.1, 2, closed=True, rng=np.random.default_rng(0))
+    assert len(drawn.distance) == pytest.approx(12 * 40, rel=0.05)
+    assert drawn.distance.max() == pytest.approx(np.pi / np.sqrt(0.1), rel=0.05)
+    assert geometric.sphere_volume(0.1, 2) == pytest.approx(4 * np.pi / 0.1, rel=1e-4)
+
+
+def test_a_slope_is_judged_by_those_of_drawn_graphs():
+    near = Expected(0.0, 2.0, 1.0, 0.5, 0.3, 20, 0.8)
+    slope = Slope(4.0, 0.5, 0.3, (4.0,))
+    assert near.t(slope) == 2
+    assert near.p_value(slope) == pytest.approx(0.0657, abs=1e-3)
+    assert near.critical == pytest.approx(2.145, abs=1e-3)
+    # sets that differ twice as much, or hops that fit three times worse, are twice or three times less certain
+    assert near.t(dc.replace(slope, error=1.0)) == 1
+    assert near.t(dc.replace(slope, misfit=0.9)) == pytest.approx(2 / 3)
+    far = dc.replace(near, curvature=-0.2, mean=0.0, scatter=3.0)
+    assert between([near, far], -0.1).mean == 1
+    assert between([near, far], -0.3).scatter == 3
 
 
 @pytest.mark.parametrize(
-    "t, expected",
+    "excess, expected",
     [
-        ([-6.0, -2.0, 2.0, 6.0], (1.5, 0.5, 2.5)),
-        ([-1.0, 1.0, 3.0, 5.0], (0.5, None, 1.5)),
-        ([-5.0, -3.0, -1.0, 1.0], (2.5, 1.5, None)),
-        ([3.0, 4.0, 5.0, 6.0], (0.0, None, 0.0)),
-        ([-6.0, -5.0, -4.0, -3.0], (3.0, 3.0, None)),
+        ([-1.5, -0.5, 0.5, 1.5], (1.5, 0.5, 2.5)),
+        ([-0.5, 0.5, 1.5, 2.5], (0.5, None, 1.5)),
+        ([-2.5, -1.5, -0.5, 0.5], (2.5, 1.5, None)),
+        ([1.5, 2.0, 2.5, 3.0], (0.0, None, 0.0)),
+        ([-3.0, -2.5, -2.0, -1.5], (3.0, 3.0, None)),
     ],
 )
-def test_the_interval_is_where_the_statistic_is_not_critical(t, expected):
-    found = space_fit._inverted(np.arange(4.0), np.array(t), 2.0 if t[0] != -6.0 or t[1] == -5.0 else 4.0)
-    assert found == expected
+def test_the_interval_is_where_the_statistic_is_not_critical(excess, expected):
+    assert space_fit._inverted(np.arange(4.0), np.array(excess)) == expected
 
 
-def test_a_hyperbolic_graph_is_told_from_a_flat_one():
-    drawn = random_geometric("hyperbolic disc, radius 4", 800, 12.0, np.random.default_rng(0))
+@pytest.fixture
+def few_draws(monkeypatch):
+    """Fewer drawn graphs: wider intervals in less time."""
+    monkeypatch.setattr(space_fit, "FLAT_DRAWS", 8)
+    monkeypatch.setattr(space_fit, "END_DRAWS", 5)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_sphere_is_told_from_a_flat_graph(seed, few_draws):
+    drawn = random_geometric("sphere", 600, 12.0, np.random.default_rng(seed))
+    found = fit_space(drawn.edges, drawn.num_nodes, seeds=1)
+    assert found.verdict == "spherical"
+    assert found.low > 0
+    assert found.curvature == pytest.approx(drawn.in_hops(2 * found.radius), rel=0.4)
+
+
+def test_a_hyperbolic_graph_is_told_from_a_flat_one(few_draws):
+    drawn = random_geometric("hyperbolic disc, radius 4", 500, 12.0, np.random.default_rng(0))
     found = fit_space(drawn.edges, drawn.num_nodes, seeds=1)
     assert found.verdict == "hyperbolic"
     assert found.p_flat < 0.05
@@ -104,7 +157,7 @@ def test_a_hyperbolic_graph_is_told_from_a_flat_one():
     assert "better embedded curved: hyperbolic" in found.reading
 
 
-def test_a_lattice_is_flat():
+def test_a_lattice_is_flat(few_draws):
     drawn = lattice("square", 16)
     found = fit_space(drawn.edges, drawn.num_nodes, seeds=1)
     assert found.verdict == "flat"
@@ -153,15 +206,14 @@ def test_wrong_arguments_are_refused():
 
 
 def test_a_graph_without_regions_is_fitted_as_a_whole():
-    tree = nx.random_labeled_tree(60, seed=0)
-    bushy = nx.disjoint_union(tree, nx.empty_graph(600))
-    bushy.add_edges_from((60 + leaf, leaf % 12) for leaf in range(600))  # hubs with fifty leaves each
+    bushy = nx.disjoint_union(nx.complete_graph(12), nx.empty_graph(600))
+    bushy.add_edges_from((12 + leaf, leaf % 12) for leaf in range(600))  # hubs with fifty leaves each
     found = fit_space(*edges_of(bushy), seeds=1)
     assert not found.local
     assert found.regions == (8,)
 
 
-def test_a_path_is_flat():
+def test_a_path_is_flat(few_draws):
     assert fit_space(*edges_of(nx.path_graph(150)), seeds=1).verdict == "flat"
 
 

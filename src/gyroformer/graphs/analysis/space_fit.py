@@ -4,50 +4,58 @@ What is estimated is the curvature :math:`\kappa` in units of one hop: a graph h
 curvature k in which a hop is as long as :math:`\ell`, :math:`\kappa = k\ell^2`; :math:`1/\sqrt{|\kappa|}` is the number
 of hops over which the space bends.
 
-The graph is cut into regions. The nodes of each get places in the space, and an offset each, so that hops are fitted as
-well as can be (:mod:`gyroformer.graphs.analysis.stress`). A region small against the graph sees no more of its space
-than its curvature: a torus is flat to it. Hops share paths, so pairs are far from independent, but regions nearly are:
-at the true curvature the slopes :math:`s_r(\kappa) = dL_r/d\kappa` of the regions' stresses, each divided by what its
-spread is to be expected from the region's size, scatter around 0, and
+Nodes are drawn from balls that hold a third of the graph and get places in the space, and an offset each, so that hops
+are fitted as well as can be (:mod:`gyroformer.graphs.analysis.stress`). The mean of the balls' slopes
+(:mod:`gyroformer.graphs.analysis.slopes`) at a curvature is compared with that of graphs drawn from a space of this
+very curvature (:mod:`gyroformer.graphs.analysis.calibration`), which gives t. The estimate is where t is 0, the 95 %
+interval where t is not beyond its critical value, and t(0) tests flatness; so the interval contains 0 just if the test
+does not reject. Graphs are drawn at 0 and, as the interval takes
+shape, at about both of its ends.
 
-.. math:: t(\kappa) = \bar s(\kappa)\big/\sqrt{\mathrm{var}(s_r(\kappa))/R}
-
-is Student's t with R − 1 degrees of freedom. The estimate is where t is 0, the 95 % interval where t is not beyond its
-quantile, and t(0) tests flatness; so the interval contains 0 just if the test does not reject. Several cuts are
-averaged: the mean of their t, each as wide as one alone, has at most that width.
-
-A graph that hubs hold together has no regions: all nodes of one are two or three hops apart. There the sets are drawn
-from the whole graph; they share its paths, so the interval is then one for other nodes of this very graph.
+A graph that hubs hold together has no balls to speak of: all nodes are two or three hops apart. There the sets are
+drawn from the whole graph, and t is their mean slope over its standard error by sets, which is Student's; they share
+the graph's paths, so the interval is then one for other nodes of this very graph.
 """
 
 import dataclasses as dc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy import stats
 from torch import Tensor
 
 from gyroformer.errors import DataError, UsageError
-from gyroformer.graphs.adjacency import Csr, IntArray, ranked_components, simple_adjacency
-from gyroformer.graphs.analysis.regions import cut, hops_within
-from gyroformer.graphs.analysis.stress import Fitted, Sets, fit, start
+from gyroformer.graphs.adjacency import Csr, ranked_components, simple_adjacency
+from gyroformer.graphs.analysis.calibration import LEVEL, Expected, between, expected_slopes
+from gyroformer.graphs.analysis.regions import hops_in_balls, hops_within
+from gyroformer.graphs.analysis.slopes import Slope, Slopes
+from gyroformer.graphs.analysis.stress import STEPS
 
-#: regions of a cut, and the fewest that give a variance
-REGIONS, FEWEST = 8, 4
-#: nodes that are drawn from a region, and the fewest that make one
-DRAWN, SMALLEST = 32, 12
-#: level of the interval and of the test
-LEVEL = 0.95
-#: hops across regions below which all nodes of one are about equally far from each other, and nodes are drawn from the
+#: balls of a cut
+BALLS = 8
+#: share of the nodes that a ball holds, and the most: a third of a torus does not yet reach around it
+SHARE, LARGEST = 0.35, 700
+#: nodes that are drawn from a ball, and the fewest nodes of a graph
+DRAWN, FEWEST = 28, 48
+#: steps of a fit that is only compared with others that were fitted alike
+FEW_STEPS = 8
+#: hops across balls below which all nodes of one are about equally far from each other, and nodes are drawn from the
 #: whole graph instead
 SHALLOW = 5
 #: hops across the graph below which there is nothing to fit
 FARTHEST = 3
-#: curvatures tried below 0: -(j BELOW / radius of a region)², j to the number of steps; above 0: a region is at most
-#: j/ABOVE_STEPS of the way to the antipode across
-BELOW, BELOW_STEPS, ABOVE_STEPS = 0.6, 10, 5
+#: curvatures tried below 0: -(j BELOW / radius of a ball)², j to the number of steps; above 0: the widest
+#: ball is j ABOVE of the way to the antipode across; more than the whole way, for paths are longer than ways
+BELOW, BELOW_STEPS, ABOVE, ABOVE_STEPS = 0.45, 14, 0.12, 10
+#: graphs drawn from the flat space, and from the spaces at about both ends of the interval
+FLAT_DRAWS, END_DRAWS = 20, 12
+#: an end is settled if graphs were drawn within this share of the interval from it, or after so many rounds
+NEAR, ROUNDS = 0.2, 2
+#: length of a hop, in radii within which nodes are joined, before one is measured
+HOP = 0.8
+#: critical values beyond which no further curvature is tried
+BEYOND = 2.5
 
 Array = NDArray[np.float64]
 #: called with what is being done
@@ -68,10 +76,10 @@ class SpaceFit:
         error_flat: that error in the flat space.
         error_best: that error at the best curvature tried.
         dim: dimensions of the space.
-        regions: regions of each cut.
+        regions: balls of each cut, or sets of nodes in a graph without balls.
         nodes: nodes of the component that was looked at, the largest.
-        radius: half the hops across a region, the middle one of all.
-        local: whether nodes were compared within regions; else, in a graph without regions, from all over it.
+        radius: half the hops across a ball, the middle one of all.
+        local: whether nodes were compared within balls; else, in a graph without them, from all over it.
     """
 
     curvature: float
@@ -122,7 +130,7 @@ def fit_space(
         edge_index: edges ``(2, E)``; directions, repetitions and self-loops do not matter.
         num_nodes: number of nodes.
         dim: dimensions of the space, from 2.
-        seeds: number of cuts into regions.
+        seeds: number of cuts, each of :data:`BALLS` balls.
         seed: seed of the first cut.
         progress: called with what is being done.
     """
@@ -132,142 +140,203 @@ def fit_space(
         raise UsageError(f"seeds must be 1 or more, got {seeds}")
     say = progress or (lambda text: None)
     adjacency = simple_adjacency(edge_index, num_nodes)
-    _, component = ranked_components(adjacency)
-    largest = np.flatnonzero(component == 0)
+    largest = np.flatnonzero(ranked_components(adjacency)[1] == 0)
     connected = adjacency[largest][:, largest]
-    if largest.size < FEWEST * SMALLEST:
+    if largest.size < FEWEST:
         raise DataError(
-            f"the largest component has {largest.size:,} nodes: at least {FEWEST * SMALLEST} are needed to tell curved "
-            "from flat"
+            f"the largest component has {largest.size:,} nodes: at least {FEWEST} are needed to tell curved from flat"
         )
-    say("cutting the graph into regions")
-    sets, local = [_regions(connected, np.random.default_rng(seed + number)) for number in range(seeds)], True
-    hops = [[hops_within(connected, nodes) for nodes in one] for one in sets]
-    if min(map(len, sets)) < FEWEST or np.median([one.max() for some in hops for one in some]) < SHALLOW:
-        # a graph held together by hubs has no regions to speak of
-        sets = [_drawn(largest.size, np.random.default_rng(seed + number)) for number in range(seeds)]
-        hops, local = [[hops_within(connected, nodes) for nodes in one] for one in sets], False
-    across = np.array([one.max() for some in hops for one in some])
-    if across.max() < FARTHEST:
+    say("counting hops")
+    balls = _Balls(largest.size, seeds, dim, seed)
+    slopes = balls.measure(connected, np.random.default_rng(seed))
+    local = float(np.median(slopes.across)) >= SHALLOW
+    if not local:
+        slopes = balls.everywhere(connected, np.random.default_rng(seed))
+    if slopes.across.max() < FARTHEST:
         raise DataError("no two nodes are more than two hops apart: too few to tell curved from flat")
-    owner = np.repeat(np.arange(seeds), [len(some) for some in hops])
-    matrices = [one for some in hops for one in some]
-    profile = _Profile(_sets(matrices), owner, dim, seed, say)
-    profile.walk(float(np.median(across)) / 2, float(across.max()))
-    return profile.result(largest.size, float(np.median(across)) / 2, local)
+    judge = _Calibrated(balls, connected, seed, say) if local else _ByItself(BALLS)
+    profile = _Profile(slopes, judge, say)
+    profile.walk()
+    return profile.result(largest.size, dim, local)
 
 
-def _regions(connected: Csr, rng: np.random.Generator) -> list[IntArray]:
-    """Return nodes drawn from each region of a cut that is large enough."""
-    count = min(REGIONS, connected.shape[0] // (2 * SMALLEST))
-    parts = [part for part in cut(connected, max(count, 1), rng) if part.size >= SMALLEST]
-    return [part if part.size <= DRAWN else np.sort(rng.choice(part, DRAWN, replace=False)) for part in parts]
+@dc.dataclass(frozen=True, slots=True)
+class _Balls:
+    """How a graph of some nodes is measured, and those drawn to compare it with."""
+
+    nodes: int
+    cuts: int
+    dim: int
+    seed: int
+
+    def measure(self, connected: Csr, rng: np.random.Generator) -> Slopes:
+        size = min(round(SHARE * self.nodes), LARGEST)
+        hops = [one for _ in range(self.cuts) for one in hops_in_balls(connected, BALLS, size, DRAWN, rng)]
+        return self._slopes(hops, FEW_STEPS)
+
+    def everywhere(self, connected: Csr, rng: np.random.Generator) -> Slopes:
+        """Take disjoint sets of nodes from the whole graph instead."""
+        size = min(DRAWN, self.nodes // BALLS)
+        hops = []
+        for _ in range(self.cuts):
+            order = rng.permutation(self.nodes)
+            hops += [hops_within(connected, np.sort(order[i * size : (i + 1) * size])) for i in range(BALLS)]
+        return self._slopes(hops, STEPS)
+
+    def _slopes(self, hops: list[Array], steps: int) -> Slopes:
+        return Slopes(hops, np.repeat(np.arange(self.cuts), BALLS), self.dim, self.seed, steps)
 
 
-def _drawn(nodes: int, rng: np.random.Generator) -> list[IntArray]:
-    """Return disjoint sets of nodes drawn from all."""
-    size = min(DRAWN, max(SMALLEST, nodes // REGIONS))
-    order = rng.permutation(nodes)
-    return [np.sort(order[i * size : (i + 1) * size]) for i in range(min(REGIONS, nodes // size))]
+class _Calibrated:
+    """Compares slopes with those of graphs drawn from spaces of known curvature."""
+
+    def __init__(self, balls: _Balls, connected: Csr, seed: int, say: Progress) -> None:
+        self.balls, self.seed, self.say = balls, seed, say
+        self.degree = connected.nnz / connected.shape[0]
+        self.known: list[Expected] = []
+        self.draw(0.0, FLAT_DRAWS)
+
+    def draw(self, curvature: float, draws: int) -> None:
+        """Draw graphs of a curvature."""
+        self.known.append(
+            expected_slopes(
+                self.balls.nodes,
+                self.degree,
+                self.balls.dim,
+                curvature,
+                self.balls.measure,
+                draws=draws,
+                hop=self.known[0].hop if self.known else HOP,
+                seed=self.seed + len(self.known),
+                progress=lambda done: self.say(
+                    f"drawing graphs of curvature {curvature:+.3f} to compare with: {done} of {draws}"
+                ),
+            )
+        )
+
+    def settle(self, low: float | None, high: float | None) -> bool:
+        """Draw graphs at the ends of an interval that graphs of other curvatures gave; return whether any were."""
+        near = NEAR * (high - low) if low is not None and high is not None else 0.0
+        ends = [
+            end
+            for end in (low, high)
+            if end is not None and min(abs(end - one.curvature) for one in self.known) > near
+        ]
+        for end in ends:
+            self.draw(end, END_DRAWS)
+        return bool(ends)
+
+    def excess(self, curvature: float, slope: Slope) -> float:
+        """Return t in units of its critical value."""
+        expected = between(self.known, curvature)
+        return expected.t(slope) / expected.critical
+
+    def p_flat(self, slope: Slope) -> float:
+        """Return the p-value of a slope at curvature 0."""
+        return self.known[0].p_value(slope)
 
 
-def _sets(hops: Sequence[Array]) -> Sets:
-    size = max(len(one) for one in hops)
-    padded = torch.zeros(len(hops), size, size, dtype=torch.float64)
-    for i, one in enumerate(hops):
-        padded[i, : len(one), : len(one)] = torch.from_numpy(one)
-    return Sets(padded, padded > 0)
+class _ByItself:
+    """Compares slopes with 0, by their spread over sets."""
+
+    def __init__(self, sets: int) -> None:
+        self.free = sets - 1
+
+    def settle(self, low: float | None, high: float | None) -> bool:
+        """Nothing is drawn."""
+        return False
+
+    def excess(self, curvature: float, slope: Slope) -> float:
+        """Return t in units of its critical value."""
+        return self._t(slope) / float(stats.t.ppf((1 + LEVEL) / 2, self.free))
+
+    def p_flat(self, slope: Slope) -> float:
+        """Return the p-value of a slope at curvature 0."""
+        return float(2 * stats.t.sf(abs(self._t(slope)), self.free))
+
+    def _t(self, slope: Slope) -> float:
+        return slope.mean / slope.error if slope.error else 0.0
 
 
 class _Profile:
-    """Fits at curvatures from 0 outward, each from its neighbour."""
+    """Fits at curvatures from 0 outward."""
 
-    def __init__(self, sets: Sets, owner: IntArray, dim: int, seed: int, say: Progress) -> None:
-        self.sets, self.owner, self.dim, self.say = sets, owner, dim, say
-        self.regions = np.bincount(owner)
-        self.least = int(self.regions.min())
-        # curvature moves a distance h in a region of radius R by about h R²: a slope's variance is as its square's sum
-        radius = sets.hops.amax((1, 2)) / 2
-        self.spread = (radius**4 * (sets.weight * sets.hops.square()).sum((1, 2))).sqrt().cpu().numpy()
-        self.critical = float(stats.t.ppf((1 + LEVEL) / 2, self.least - 1))
-        say("fitting the flat space")
-        begin = start(sets, dim, torch.Generator().manual_seed(seed))
-        self.fits: dict[float, Fitted] = {0.0: fit(sets, 0.0, *begin)}
+    def __init__(self, slopes: Slopes, judge: _Calibrated | _ByItself, say: Progress) -> None:
+        self.slopes, self.judge, self.say = slopes, judge, say
+        self.found: dict[float, Slope] = {0.0: slopes.at(0.0)}
 
-    def walk(self, radius: float, across: float) -> None:
-        """Fit on each side of 0 until the curvature is beyond its interval, the better side first."""
+    def walk(self) -> None:
+        """Fit on each side of 0 until the curvature is far beyond its interval, then settle what to expect there."""
+        radius, across = self.slopes.radius, float(self.slopes.across.max())
         below = [-((j * BELOW / radius) ** 2) for j in range(1, BELOW_STEPS + 1)]
-        above = [(j / ABOVE_STEPS * 0.95 * np.pi / across) ** 2 for j in range(1, ABOVE_STEPS + 1)]
+        above = [(j * ABOVE * np.pi / across) ** 2 for j in range(1, ABOVE_STEPS + 1)]
         for sign, side in ((-1, below), (1, above)):
-            now = self.fits[0.0]
-            for number, curvature in enumerate(side):
-                if (
-                    sign * self.statistic(self.fits[side[number - 1] if number else 0.0]).mean()
-                    > self.critical
-                ):
+            last = 0.0
+            for curvature in side:
+                if sign * self.judge.excess(last, self.found[last]) > BEYOND:
                     break
                 self.say(f"fitting curvature {curvature:+.3f}")
-                now = fit(self.sets, curvature, now.points, now.offset)
-                self.fits[curvature] = now
+                self.found[curvature], last = self.slopes.at(curvature), curvature
+        for _ in range(ROUNDS):
+            if not self.judge.settle(*_inverted(*self._excess())[1:]):
+                break
 
-    def statistic(self, fitted: Fitted) -> Array:
-        """Return t of each cut."""
-        slope = fitted.slope.cpu().numpy() / self.spread
-        groups = [slope[self.owner == cut] for cut in range(self.regions.size)]
-        error = np.array([group.std(ddof=1) / np.sqrt(group.size) for group in groups])
-        mean = np.array([group.mean() for group in groups])
-        return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0)
+    def _excess(self) -> tuple[Array, Array]:
+        """Return the curvatures tried, and t of each in units of its critical value."""
+        tried = sorted(self.found)
+        return np.array(tried), np.array([self.judge.excess(one, self.found[one]) for one in tried])
 
-    def error(self, fitted: Fitted) -> float:
-        """Return the root mean square, by the weights of the stress, of what is left of a distance."""
-        return float((2 * fitted.stress.sum() / self.sets.weight.sum()).sqrt())
+    def _by_cut(self, cut: int) -> float:
+        """Return the estimate of a cut alone."""
+        tried = sorted(self.found)
+        alone = [dc.replace(self.found[one], mean=self.found[one].by_cut[cut]) for one in tried]
+        excess = [self.judge.excess(one, slope) for one, slope in zip(tried, alone, strict=True)]
+        return _inverted(np.array(tried), np.array(excess))[0]
 
-    def result(self, nodes: int, radius: float, local: bool) -> SpaceFit:
+    def result(self, nodes: int, dim: int, local: bool) -> SpaceFit:
         """Return what the fits say."""
-        tried = np.array(sorted(self.fits))
-        each = np.stack([self.statistic(self.fits[one]) for one in tried])  # (curvatures, cuts)
-        errors = [self.error(self.fits[one]) for one in tried]
-        p_flat = 2 * stats.t.sf(abs(self.statistic(self.fits[0.0]).mean()), self.least - 1)
-        estimate, low, high = _inverted(tried, each.mean(1), self.critical)
+        estimate, low, high = _inverted(*self._excess())
+        errors = {one: self.found[one].misfit for one in sorted(self.found)}
+        cuts = len(self.found[0.0].by_cut)
         return SpaceFit(
             curvature=estimate,
             low=low,
             high=high,
-            p_flat=float(p_flat),
-            by_seed=tuple(_inverted(tried, one, self.critical)[0] for one in each.T),
-            profile=tuple(zip(tried.tolist(), errors, strict=True)),
-            error_flat=self.error(self.fits[0.0]),
-            error_best=min(errors),
-            dim=self.dim,
-            regions=tuple(self.regions.tolist()),
+            p_flat=self.judge.p_flat(self.found[0.0]),
+            by_seed=tuple(self._by_cut(cut) for cut in range(cuts)),
+            profile=tuple(errors.items()),
+            error_flat=errors[0.0],
+            error_best=min(errors.values()),
+            dim=dim,
+            regions=(BALLS,) * cuts,
             nodes=nodes,
-            radius=radius,
+            radius=self.slopes.radius,
             local=local,
         )
 
 
-def _inverted(tried: Array, t: Array, critical: float) -> tuple[float, float | None, float | None]:
-    """Return where t, between the curvatures tried a straight line, is 0, and the ends of where it is not critical.
+def _inverted(tried: Array, excess: Array) -> tuple[float, float | None, float | None]:
+    """Return where the excess, between the curvatures tried a straight line, is 0, and where it is -1 and 1.
 
-    An end is None where t is not critical at the last curvature tried. Without a zero the estimate is the curvature
-    tried whose t is nearest to it.
+    An end is None where it is not reached at the last curvature tried. Without a zero the estimate is the curvature
+    tried whose excess is nearest to it.
     """
-    rises = np.flatnonzero((t[:-1] < 0) & (t[1:] >= 0))
-    nearest = int(np.abs(t).argmin())
+    rises = np.flatnonzero((excess[:-1] < 0) & (excess[1:] >= 0))
+    nearest = int(np.abs(excess).argmin())
     # of several zeros (a bumpy profile) the one nearest to the smallest |t|
     at = int(rises[np.abs(rises - nearest).argmin()]) if rises.size else None
-    estimate = float(tried[nearest]) if at is None else _crossing(tried, t, at, 0.0)
+    estimate = float(tried[nearest]) if at is None else _crossing(tried, excess, at, 0.0)
     first = nearest if at is None else at
-    below = [i for i in range(first + 1) if t[i] <= -critical]
-    above = [i for i in range(nearest if at is None else at + 1, len(t)) if t[i] >= critical]
-    low = None if not below else _crossing(tried, t, below[-1], -critical)
-    high = None if not above else _crossing(tried, t, above[0] - 1, critical)
+    below = [i for i in range(first + 1) if excess[i] <= -1]
+    above = [i for i in range(nearest if at is None else at + 1, len(excess)) if excess[i] >= 1]
+    low = None if not below else _crossing(tried, excess, below[-1], -1.0)
+    high = None if not above else _crossing(tried, excess, above[0] - 1, 1.0)
     return estimate, low, high
 
 
-def _crossing(tried: Array, t: Array, i: int, value: float) -> float:
+def _crossing(tried: Array, excess: Array, i: int, value: float) -> float:
     """Return where the line from the i-th to the next curvature has the value; the end where there is no next."""
-    if not 0 <= i < len(t) - 1:
-        return float(tried[min(max(i, 0), len(t) - 1)])
-    share = (value - t[i]) / (t[i + 1] - t[i])
+    if not 0 <= i < len(excess) - 1:
+        return float(tried[min(max(i, 0), len(excess) - 1)])
+    share = (value - excess[i]) / (excess[i + 1] - excess[i])
     return float(tried[i] + min(max(share, 0.0), 1.0) * (tried[i + 1] - tried[i]))

@@ -23,7 +23,7 @@ from gyroformer.geometry.trig import arsin_ratio, sin_ratio_and_cos
 #: a fit has ended when no set's stress falls by more than this fraction in a step
 TOLERANCE = 1e-4
 #: steps at the most
-STEPS = 20
+STEPS = 40
 #: damping at the start, and its bounds, in units of the mean diagonal of the normal matrix
 DAMPING, LEAST, MOST = 1e-2, 1e-6, 1e6
 #: √|κ||u| beyond which a point of a hyperbolic space counts as this far: where float64 still resolves a quotient
@@ -78,12 +78,12 @@ def start(sets: Sets, dim: int, generator: torch.Generator) -> tuple[Tensor, Ten
     return 0.5 * (found + 0.1 * noise), found.new_zeros(found.shape[:2])
 
 
-def fit(sets: Sets, curvature: float, points: Tensor, offset: Tensor) -> Fitted:
+def fit(sets: Sets, curvature: float, points: Tensor, offset: Tensor, *, steps: int = STEPS) -> Fitted:
     """Return the best points and offsets at a curvature, from those given."""
     weight = sets.weight
     damping = torch.full_like(offset[:, 0], DAMPING)
     now = _state(sets, weight, points, offset, curvature)
-    for _ in range(STEPS):
+    for _ in range(steps):
         moved = _step(weight, now, damping)
         new = _state(sets, weight, points + moved[..., :-1], offset + moved[..., -1], curvature)
         better = new.stress < now.stress
