@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from gyroformer.graphs.adjacency import IntArray
-from gyroformer.graphs.analysis.stress import Sets, fit, start
+from gyroformer.graphs.analysis.stress import Fitted, Sets, fit, start
 
 Array = NDArray[np.float64]
 
@@ -44,10 +44,13 @@ class Slopes:
         cut: the number of the cut that each set belongs to.
         dim: dimensions of the space.
         seed: of the start.
-        steps: of each fit, at the most.
+        steps: of each fit, all from the same start, so that slopes of several graphs can be compared; None for fits to
+            the end, each from that of the nearest curvature.
     """
 
-    def __init__(self, hops: Sequence[Array], cut: IntArray, dim: int, seed: int, steps: int) -> None:
+    def __init__(
+        self, hops: Sequence[Array], cut: IntArray, dim: int, seed: int, steps: int | None = None
+    ) -> None:
         self.cut, self.steps = cut, steps
         self.across = np.array([one.max() for one in hops])
         size = max(map(len, hops))
@@ -59,6 +62,7 @@ class Slopes:
         moved = (self.sets.weight * padded.square()).sum((1, 2)).sqrt().cpu().numpy()
         self.expected = np.square(self.across / 2) * moved
         self.begin = start(self.sets, dim, torch.Generator().manual_seed(seed))
+        self.done: dict[float, Fitted] = {}
 
     @property
     def radius(self) -> float:
@@ -67,9 +71,19 @@ class Slopes:
 
     def at(self, curvature: float) -> Slope:
         """Return the slopes at a curvature."""
-        fitted = fit(self.sets, curvature, *self.begin, steps=self.steps)
+        fitted = self._fit(curvature)
         slope = fitted.slope.cpu().numpy() / self.expected
         cuts = [slope[self.cut == number] for number in range(int(self.cut.max()) + 1)]
         error = float(np.mean([one.std(ddof=1) / np.sqrt(one.size) for one in cuts]))
         misfit = float((2 * fitted.stress.sum() / self.sets.weight.sum()).sqrt())
         return Slope(float(slope.mean()), error, misfit, tuple(float(one.mean()) for one in cuts))
+
+    def _fit(self, curvature: float) -> Fitted:
+        if self.steps is not None:
+            return fit(self.sets, curvature, *self.begin, steps=self.steps)
+        begin = self.begin
+        if self.done:
+            near = self.done[min(self.done, key=lambda one: abs(one - curvature))]
+            begin = near.points, near.offset
+        self.done[curvature] = fit(self.sets, curvature, *begin)
+        return self.done[curvature]

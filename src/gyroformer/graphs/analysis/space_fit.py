@@ -30,7 +30,6 @@ from gyroformer.graphs.adjacency import Csr, ranked_components, simple_adjacency
 from gyroformer.graphs.analysis.calibration import LEVEL, Expected, between, expected_slopes
 from gyroformer.graphs.analysis.regions import hops_in_balls, hops_within
 from gyroformer.graphs.analysis.slopes import Slope, Slopes
-from gyroformer.graphs.analysis.stress import STEPS
 
 #: balls of a cut
 BALLS = 8
@@ -181,9 +180,9 @@ class _Balls:
         for _ in range(self.cuts):
             order = rng.permutation(self.nodes)
             hops += [hops_within(connected, np.sort(order[i * size : (i + 1) * size])) for i in range(BALLS)]
-        return self._slopes(hops, STEPS)
+        return self._slopes(hops, None)
 
-    def _slopes(self, hops: list[Array], steps: int) -> Slopes:
+    def _slopes(self, hops: list[Array], steps: int | None) -> Slopes:
         return Slopes(hops, np.repeat(np.arange(self.cuts), BALLS), self.dim, self.seed, steps)
 
 
