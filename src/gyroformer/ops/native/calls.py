@@ -30,7 +30,7 @@ def check_nodes(nodes: Tensor, count: int) -> None:
     if nodes.dtype != torch.int64:
         raise UsageError(f"numbers of nodes must be int64, got {nodes.dtype}")
     if nodes.numel() and not 0 <= int(nodes.min()) <= int(nodes.max()) < count:
-        raise UsageError(f"pairs must name nodes from 0 to {count - 1}")
+        raise UsageError(f"there are only nodes from 0 to {count - 1}")
 
 
 def contiguous(*tensors: Tensor | None) -> list[Tensor | None]:
