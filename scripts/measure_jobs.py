@@ -60,7 +60,7 @@ def work(words: list[str], out: Path) -> None:
 
     watch.add("imports", time.process_time())
     watch.watch(run, "_graph_of", "reading")
-    watch.watch(run, "_planned", "preparing")
+    watch.watch(run, "plan_job", "preparing")
     watch.watch(loop._Training, "_step", "steps")
     watch.watch(loop._Training, "_evaluate", "evaluations")
     watch.watch(loop._Training, "finish", "loop")
