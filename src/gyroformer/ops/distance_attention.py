@@ -46,7 +46,7 @@ def distance_attention(
     inputs = (*query, *key, values, k, sharpness, *(() if threshold is None else (threshold,)))
     if fused.usable(*inputs):
         return fused_distance_attention.attend(*query, *key, values, k, sharpness, threshold, segment)[0]
-    return torch_form(*query, *key, values, k, sharpness, threshold, segment)
+    return torch_form(*query, *key, values, k, sharpness, threshold, segment=segment)
 
 
 def score(distance: Tensor, sharpness: Tensor, threshold: Tensor | None) -> Tensor:
@@ -63,9 +63,9 @@ def torch_form(
     values: Tensor,
     k: Tensor,
     sharpness: Tensor,
-    threshold: Tensor | None,
-    segment: Tensor,
+    threshold: Tensor | None = None,
     *,
+    segment: Tensor,
     keep: bool = False,
 ) -> Tensor:
     """Return the same by blocks of rows; ``keep``: what the backward pass needs of them, which is all pairs."""

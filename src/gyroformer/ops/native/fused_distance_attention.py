@@ -1,5 +1,7 @@
 """The C++ attention by distance as a torch operator: it differentiates, compiles, and exports."""
 
+import functools
+
 import torch
 from torch import Tensor
 
@@ -82,12 +84,8 @@ def _vjp(ctx, grad: Tensor, grad_logs: Tensor | None) -> tuple[Tensor | None, ..
     if torch.is_grad_enabled():
         from gyroformer.ops.distance_attention import torch_form
 
-        def form(*given: Tensor) -> Tensor:
-            *most, last = given if threshold is not None else (*given, None)
-            return torch_form(*most, last, segment, keep=True)  # type: ignore[call-arg, arg-type]
-
         inputs = (*learned, *(() if threshold is None else (threshold,)))
-        found = torch_gradients(form, inputs, grad)
+        found = torch_gradients(functools.partial(torch_form, segment=segment, keep=True), inputs, grad)
     else:
         found = tuple(_backward(*learned, threshold, segment, out, logs, grad))
     return (*found, *[None] * (9 - len(found)))
