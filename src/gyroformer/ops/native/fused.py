@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from gyroformer.compiled import switched_off, torch_forms
+from gyroformer.geometry.kernels import outside_functorch
 from gyroformer.ops.native import build, calls
 
 #: the two passes of attention over the tokens; the sums over all tokens lie between them
@@ -25,12 +26,7 @@ def _available() -> bool:
 def usable(*tensors: Tensor) -> bool:
     """Return whether the kernels can take these tensors: float32 on the CPU, outside autocast and functorch."""
     plain = all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors)
-    return plain and not torch.is_autocast_enabled("cpu") and not _transformed() and _available()
-
-
-def _transformed() -> bool:
-    """Return whether a function transform (grad, vmap, jvp) is at work, which the kernels do not know."""
-    return bool(torch._C._functorch.maybe_current_level() is not None)
+    return plain and not torch.is_autocast_enabled("cpu") and outside_functorch() and _available()
 
 
 def call(name: str, tensors: Sequence[Tensor | None], sizes: list[int], *, passes: int | None = None) -> None:
