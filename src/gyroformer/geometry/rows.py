@@ -3,8 +3,8 @@
 :func:`by_rows` puts the kernel of the same name before a torch form. The kernels (``native/``) take contiguous float32
 and float64 points on the CPU, compute in double, and know their first derivatives in the points and the curvature.
 Everything else is the torch form's: second derivatives, forward mode, ``vmap`` and the other function transforms,
-tracing, half precision, other devices, tensor subclasses, coordinates that are not in the last dimension, shapes that do
-not broadcast as outer × inner rows, and numbers so large that the kernel finds NaN.
+tracing, half precision, other devices, tensor subclasses, coordinates that are not in the last dimension, shapes that
+do not broadcast as outer × inner rows, and numbers so large that the kernel finds NaN.
 
 In ``torch.compile`` the kernels of one float32 vector (``expmap0``, which every model ends with) are operators that the
 code generator does not look into: the torch form computes in double, and fused it still takes several times as long.
@@ -311,7 +311,8 @@ def _row_backward(u: Tensor, k: Tensor, grad: Tensor, name: str, option: float) 
     if call is None:
         return torch.zeros_like(u), torch.zeros_like(k)
     by_k, by_u = _backward(call, k, [u], grad, (True, True))
-    assert by_k is not None and by_u is not None
+    assert by_k is not None
+    assert by_u is not None
     return by_u, by_k
 
 
