@@ -17,6 +17,7 @@ from torch import Tensor
 
 from gyroformer.errors import DataError, DivergedError, UsageError
 from gyroformer.ops.neighbours import Neighbours
+from gyroformer.ops.ranks import others_before
 from gyroformer.processes.tensors import share, sum_numbers
 
 #: nodes at a time, and distances at a time: a few times as many bytes are at work as a block has distances
@@ -157,17 +158,9 @@ def average_precision(distances: Tensor, rows: Tensor, neighbours: Neighbours) -
 def precision_and_ranks(distances: Tensor, rows: Tensor, neighbours: Neighbours) -> tuple[Tensor, Tensor]:
     """Return AP and the sum of the ranks of a node's neighbours, float64 ``(R,)`` each."""
     degree = neighbours.degree[rows]
-    most = int(degree.max())
-    order = torch.arange(most, device=rows.device)
+    before = others_before(distances, rows, neighbours)
+    order = torch.arange(before.shape[1], device=rows.device)
     real = order < degree[:, None]
-    entry = (neighbours.indptr[rows][:, None] + order).where(real, 0)
-    near = distances.gather(1, neighbours.indices[entry]).where(real, torch.inf).sort(dim=1).values
-    other = ~neighbours.adjacent(rows)
-    other[torch.arange(rows.numel(), device=rows.device), rows] = False
-    # the first neighbour that is no nearer: from that one on, the node comes before
-    first = torch.searchsorted(near, distances.contiguous())
-    before = torch.zeros(rows.numel(), most + 1, dtype=torch.int64, device=rows.device)
-    before = before.scatter_add_(1, first, other.long()).cumsum(1)[:, :most]
     rank = (order + 1).double()
     ranks = (1.0 + before.double()).where(real, 0.0).sum(1)
     return (rank / (rank + before)).where(real, 0.0).sum(1) / degree, ranks
