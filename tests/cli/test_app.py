@@ -84,3 +84,22 @@ def test_an_error_becomes_one_line_and_its_code(error, code, line, capsys):
     assert said.err.startswith(line)
     assert said.err.count("\n") == 1
     assert said.out == ""
+
+
+PROBE = """
+import sys
+from gyroformer.__main__ import main
+try:
+    main()
+finally:
+    print({"sklearn", "scipy.stats", "matplotlib"} & set(sys.modules), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("task", ["embed", "link"])
+def test_a_job_does_not_import_what_it_can_do_without(tmp_path, task):
+    (tmp_path / "g.csv").write_text("".join(f"{u},{v}\n" for u in range(1, 30) for v in {u // 2, u // 3}))
+    words = [task, str(tmp_path / "g.csv"), "--epochs", "1", "--out", str(tmp_path / "run")]
+    done = subprocess.run([sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "set()"
+    assert (tmp_path / "run" / "report.html").exists()

@@ -200,3 +200,68 @@ def test_a_second_derivative_comes_from_the_torch_form():
         (slope,) = torch.autograd.grad(g.dist0(x, k=k).sum(), k, create_graph=True)
         expected = torch.autograd.grad(slope, (x, k))
     torch.testing.assert_close(found, expected)
+
+
+ONE_VECTOR = [name for name in NAMES if VECTORS[name] == 1]
+
+
+def operators(function, *inputs):
+    """Return the operators of the graph that ``torch.compile`` takes of a function."""
+    found = []
+
+    def backend(graph, example):
+        found.extend(str(node.target) for node in graph.graph.nodes)
+        return graph
+
+    torch._dynamo.reset()
+    torch.compile(function, fullgraph=True, backend=backend)(*inputs)
+    return found
+
+
+@pytest.mark.parametrize("name", ONE_VECTOR)
+def test_compiled_a_function_of_one_vector_is_its_kernel(name, generator):
+    for k in (torch.tensor(-0.7), torch.tensor([[-0.7], [0.4]])):
+        (points,) = sample_arguments(name, k=-0.7, generator=generator, dtype=torch.float32, count=14, size=3)
+        inputs = [points.view(7, 2, 3), k]
+        assert any("gyroformer.row" in one for one in operators(with_k(name), *inputs))
+        torch._dynamo.reset()
+        compiled = torch.compile(with_k(name), fullgraph=True, backend="aot_eager")
+        (value, grads), (expected, expected_grads) = results(compiled, inputs), results(with_k(name), inputs)
+        torch.testing.assert_close((value, *grads), (expected, *expected_grads), rtol=0, atol=0)
+    leaves = [t.detach().requires_grad_() for t in inputs]
+    option = 0.996 if name == "project" else 0.0
+    torch.library.opcheck(torch.ops.gyroformer.row.default, (*leaves, f"gyroformer_{name}", option))
+
+
+def test_where_the_torch_form_is_compiled():
+    x, k = torch.randn(5, 4), torch.tensor(-0.1)
+
+    def by_operator(function, *inputs):
+        return any("gyroformer" in one for one in operators(function, *inputs))
+
+    assert by_operator(lambda t: g.expmap0(t, k=-0.1), x)
+    assert not by_operator(with_k("expmap0"), x.double(), k.double())
+    assert not by_operator(with_k("expmap0"), x.half(), k.half())
+    assert not by_operator(with_k("expmap0"), x, torch.full((3, 1, 1), -0.1))
+    assert not by_operator(lambda t: g.expmap0(t, k=-0.1, dim=0), x)
+    assert not by_operator(torch.func.vmap(lambda row: g.expmap0(row, k=-0.1)), x)
+    with torch_forms():
+        assert not by_operator(with_k("expmap0"), x, k)
+
+
+HUGE = [0.0, 1e-45, 1e-30, 1.0, -1e19, 1e30, -3.4e38]
+
+
+@pytest.mark.parametrize("name", ONE_VECTOR)
+def test_no_vector_leads_a_compiled_function_to_nan(name):
+    """The torch form gives numbers here, and a compiled graph has no way back to it."""
+    vectors = torch.cartesian_prod(torch.tensor(HUGE), torch.tensor(HUGE))
+    option = 0.996 if name == "project" else 0.0
+    for k in [*HUGE, 3.4e38, -1.0]:
+        curvature = torch.tensor(k)
+        value = rows._row(vectors, curvature, f"gyroformer_{name}", option)
+        found = rows._row_backward(vectors, curvature, torch.ones_like(value), f"gyroformer_{name}", option)
+        with torch_forms():
+            wanted = results(with_k(name), [vectors, curvature], cotangent=torch.ones_like(value))
+        for one, other in zip((value, *found), (wanted[0], *wanted[1]), strict=True):
+            assert not (one.isnan() & ~other.isnan()).any()

@@ -10,6 +10,7 @@ from gyroformer import geometry
 from gyroformer.errors import UsageError
 from gyroformer.models import get_model
 from gyroformer.models.hyp_attention import ALL_NODES, HypAttention, from_polar
+from gyroformer.ops.distance_attention import score
 
 VARIANTS = [
     {"scope": scope, "weights": weights}
@@ -82,7 +83,8 @@ def test_it_is_what_the_paper_writes(options):
 def test_weights_fall_with_the_distance(weights):
     layer = made(small_graph(), weights=weights).layers[0]
     distance = torch.linspace(0, 30, 50, dtype=torch.float64)[:, None].expand(-1, 4)
-    assert (layer.score(distance).diff(dim=0) < 0).all()
+    found = score(distance, F.softplus(layer.sharpness), layer.threshold)
+    assert (found.diff(dim=0) < 0).all()
 
 
 def test_pseudo_polar_coordinates():

@@ -35,12 +35,8 @@ def drawn(nodes=60, edges=150, seed=0):
 
 @pytest.mark.parametrize("block", [1, 7, 256])
 @pytest.mark.parametrize("steps", [None, 5, 1])
-@pytest.mark.parametrize("few", [0, 32])
 @pytest.mark.parametrize("edges", [3, 150, 1000])
-def test_it_is_the_definition_with_and_without_ties(edges, few, steps, block, monkeypatch):
-    monkeypatch.setattr(
-        average_precision, "FEW", few
-    )  # a search for each node, or a count for each neighbour
+def test_it_is_the_definition_with_and_without_ties(edges, steps, block):
     neighbours, distances = drawn(edges=edges)
     if steps:
         distances = (distances * steps).round()  # many ties

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 from small_graphs import blocks_graph
 from torch import nn
 
@@ -8,7 +9,8 @@ from gyroformer.data.link_split import draw_link_split
 from gyroformer.graphs.non_edges import pair_numbers
 from gyroformer.ops.positions import StereographicPositions
 from gyroformer.tasks.decoders import LinkDecoder
-from gyroformer.tasks.link import LinkPrediction, hits_at, ranking_metrics
+from gyroformer.tasks.link import LinkPrediction
+from gyroformer.tasks.ranking import alarms, hits_at, ranking_metrics
 from gyroformer.tasks.task import Task
 
 
@@ -72,6 +74,20 @@ def test_figures_are_those_of_all_pairs_compared():
     )
     ap = (np.diff(recall, prepend=0.0) * precision).sum()
     assert ranking_metrics(edges, others)["ap"] == pytest.approx(100 * ap)
+
+
+@pytest.mark.parametrize("levels", [3, 1000])
+def test_figures_are_those_of_scikit_learn(levels):
+    stream = np.random.default_rng(levels)
+    edges, others = stream.integers(0, levels, 300) + levels / 5, stream.integers(0, levels, 200) + 0.0
+    truth, scores = np.repeat([1, 0], [300, 200]), np.concatenate((edges, others))
+    found = ranking_metrics(edges, others)
+    assert found["auc"] == pytest.approx(100 * roc_auc_score(truth, scores), rel=1e-13)
+    assert found["ap"] == pytest.approx(100 * average_precision_score(truth, scores), rel=1e-13)
+    false, true, _ = roc_curve(truth, scores, drop_intermediate=False)
+    counts = alarms(edges, others)
+    assert (counts[0] == (200 * false).round()).all()
+    assert (counts[1] == (300 * true).round()).all()
 
 
 def test_equal_scores_win_nothing():

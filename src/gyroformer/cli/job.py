@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gyroformer.cli.classes import print_classes
+from gyroformer.cli.dry_run import dry_run
 from gyroformer.cli.job_flags import RunOptions
 from gyroformer.cli.options import set_threads
 from gyroformer.cli.predict import print_answer
@@ -60,6 +61,9 @@ def run_command(graph: str, job: JobSettings, options: RunOptions) -> None:
 
 
 def _run(graph: str, job: JobSettings, options: RunOptions) -> None:
+    if options.dry_run:
+        dry_run(job, options, _looker(options))
+        return
     out = _folder(graph, job, options)
     try:
         results = _one(job, out, options) if options.seeds == 1 else _many(job, out, options)

@@ -53,6 +53,10 @@ class RunOptions(Options):
     for_node: str | None = option(
         "the node whose missing edges are wanted; none for all", default=None, flag="for"
     )
+    dry_run: bool = option(
+        "say what the job will take (tokens, memory, time) from a few epochs, and write nothing",
+        default=False,
+    )
     ignore_memory: bool = option("start even if memory may not suffice", default=False)
     threads: int | None = option(
         "CPU threads for torch; none for torch's own choice", default=None, at_least=1, at_most=MAX_THREADS

@@ -1,8 +1,8 @@
 """The C++ kernels of the geometry, and when they can serve.
 
 They take float32 and float64 on the CPU, compute in double, and know their first derivatives. Everything else is the
-torch forms': second derivatives, forward mode, ``vmap`` and the other function transforms, tracing and
-``torch.compile`` (whose code generator fuses a torch form itself), half precision, other devices, tensor subclasses.
+torch forms': second derivatives, forward mode, ``vmap`` and the other function transforms, tracing, half precision,
+other devices, tensor subclasses, and most of what is compiled (see ``rows``).
 """
 
 import ctypes
@@ -22,11 +22,17 @@ Arguments = Sequence[type["ctypes._SimpleCData[Any]"]]
 FORMATS = (torch.float32, torch.float64)
 
 
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def outside_functorch() -> bool:
+    """Return whether no function transform (grad, vmap, jvp) is at work."""
+    return bool(torch._C._functorch.maybe_current_level() is None)
+
+
 def outside_transforms() -> bool:
     """Return whether nothing is at work that has to see the operations: transforms, dual numbers, tracing, modes."""
     return (
         not compiled.switched_off()
-        and torch._C._functorch.maybe_current_level() is None
+        and outside_functorch()
         and forward_ad._current_level < 0
         and torch._C._len_torch_dispatch_stack() == 0
         and torch._C._get_tracing_state() is None

@@ -3,9 +3,12 @@
 :func:`by_rows` puts the kernel of the same name before a torch form. The kernels (``native/``) take contiguous float32
 and float64 points on the CPU, compute in double, and know their first derivatives in the points and the curvature.
 Everything else is the torch form's: second derivatives, forward mode, ``vmap`` and the other function transforms,
-tracing and ``torch.compile`` (whose code generator fuses the torch form itself), half precision, other devices, tensor
-subclasses, coordinates that are not in the last dimension, shapes that do not broadcast as outer × inner rows, and
-numbers so large that the kernel finds NaN.
+tracing, half precision, other devices, tensor subclasses, coordinates that are not in the last dimension, shapes that
+do not broadcast as outer × inner rows, and numbers so large that the kernel finds NaN.
+
+In ``torch.compile`` the kernels of one float32 vector (``expmap0``, which every model ends with) are operators that the
+code generator does not look into: the torch form computes in double, and fused it still takes several times as long.
+Functions of more vectors are the torch form's there, for where a kernel finds NaN a compiled graph cannot ask it.
 """
 
 import ctypes
@@ -18,7 +21,14 @@ import torch
 from torch import Tensor
 
 from gyroformer import compiled
-from gyroformer.geometry.kernels import FORMATS, KERNELS, Arguments, is_plain, outside_transforms
+from gyroformer.geometry.kernels import (
+    FORMATS,
+    KERNELS,
+    Arguments,
+    is_plain,
+    outside_functorch,
+    outside_transforms,
+)
 from gyroformer.geometry.precision import Curvature
 
 P = ParamSpec("P")
@@ -80,6 +90,9 @@ class Declared:
         return forward, backward
 
 
+_every: dict[str, Declared] = {}
+
+
 def by_rows(
     vectors: int, *, scalar: bool = False, option: str | None = None, narrow: bool = False
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
@@ -94,14 +107,13 @@ def by_rows(
 
     def decorate(form: Callable[P, Tensor]) -> Callable[P, Tensor]:
         declared = Declared(form, vectors, scalar=scalar, option=option, narrow=narrow)
+        _every[declared.name] = declared
 
         @functools.wraps(form)
         def run(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-            if not torch.compiler.is_compiling():
-                out = _by_kernel(declared, args, kwargs)
-                if out is not None:
-                    return out
-            return form(*args, **kwargs)
+            by_kernel = _by_operator if torch.compiler.is_compiling() else _by_kernel
+            out = by_kernel(declared, args, kwargs)
+            return form(*args, **kwargs) if out is None else out
 
         return run
 
@@ -240,6 +252,91 @@ def _backward(
 def _pointers(tensors: Sequence[Tensor | None]) -> list[int | None]:
     found = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
     return found + [None] * (MOST_IN - len(found))
+
+
+def _by_operator(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    """Return the result of the kernel as an operator of a graph that is being compiled, None where it cannot serve.
+
+    No finite float32 vector leads such a kernel, which computes in double, to NaN.
+    """
+    if declared.vectors != 1 or len(args) != 1 or "k" not in kwargs or torch.compiler.is_exporting():
+        return None
+    u, k = args[0], kwargs["k"]
+    if compiled.switched_off() or not _is_single(u) or not outside_functorch() or not _built():
+        return None
+    if isinstance(k, (int, float)):
+        k = torch.tensor(k, dtype=torch.float64)
+    own_rows = _is_single(k) and k.shape[-1] == 1 and k.shape[:-1] == u.shape[u.dim() - k.dim() : -1]
+    last = kwargs.get("dim", -1) in (-1, u.dim() - 1)
+    if not last or not (own_rows or (k.dim() == 0 and k.device.type == "cpu" and k.is_floating_point())):
+        return None
+    option = 0.0 if declared.option is None else kwargs[declared.option]
+    out = _row(u, k, declared.name, option)
+    return out.unsqueeze(-1) if kwargs.get("keepdim", False) else out
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _built() -> bool:
+    return KERNELS.library() is not None
+
+
+def _is_single(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.dim() > 0 and x.dtype == torch.float32 and x.device.type == "cpu"
+
+
+def _called(name: str, option: float, u: Tensor, k: Tensor) -> Call | None:
+    """Return how to call a kernel of one vector; None if there are no rows."""
+    layout = _layout((u.shape,), k.shape, -1, compiled.threads())
+    return None if layout is None else (_every[name], layout, option)
+
+
+@torch.library.custom_op("gyroformer::row", mutates_args=())
+def _row(u: Tensor, k: Tensor, name: str, option: float) -> Tensor:
+    call = _called(name, option, u, k)
+    return _row_like(u, name) if call is None else _forward(call, k, [u])
+
+
+@_row.register_fake
+def _(u: Tensor, k: Tensor, name: str, option: float) -> Tensor:
+    return _row_like(u, name)
+
+
+def _row_like(u: Tensor, name: str) -> Tensor:
+    return u.new_empty(u.shape[:-1] if _every[name].scalar else u.shape)
+
+
+@torch.library.custom_op("gyroformer::row_backward", mutates_args=())
+def _row_backward(u: Tensor, k: Tensor, grad: Tensor, name: str, option: float) -> tuple[Tensor, Tensor]:
+    call = _called(name, option, u, k)
+    if call is None:
+        return torch.zeros_like(u), torch.zeros_like(k)
+    by_k, by_u = _backward(call, k, [u], grad, (True, True))
+    assert by_k is not None
+    assert by_u is not None
+    return by_u, by_k
+
+
+@_row_backward.register_fake
+def _(u: Tensor, k: Tensor, grad: Tensor, name: str, option: float) -> tuple[Tensor, Tensor]:
+    return u.new_empty(u.shape), k.new_empty(k.shape)
+
+
+def _row_setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    u, k, ctx.name, ctx.option = inputs
+    ctx.save_for_backward(u, k)
+
+
+def _row_vjp(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+    u, k = ctx.saved_tensors
+    if not torch.is_grad_enabled():
+        return *_row_backward(u, k, grad, ctx.name, ctx.option), None, None
+    call = _called(ctx.name, ctx.option, u, k)
+    assert call is not None
+    by_k, by_u = _torch_gradients(call, (k, u), grad, (k.requires_grad, u.requires_grad))
+    return by_u, by_k, None, None
+
+
+_row.register_autograd(_row_vjp, setup_context=_row_setup)
 
 
 class _Rows(torch.autograd.Function):

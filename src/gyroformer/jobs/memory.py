@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gyroformer.errors import UsageError
 from gyroformer.jobs.plan import build_model
@@ -10,6 +11,9 @@ from gyroformer.processes.group import count as processes
 from gyroformer.processes.launch import beside
 from gyroformer.settings import JobSettings
 from gyroformer.tasks import Task
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 #: bytes of torch, torch_geometric and scipy in memory before any graph, measured
 INTERPRETER = 450e6
@@ -31,10 +35,7 @@ def estimate(job: JobSettings, task: Task) -> dict[str, float]:
     data, options = task.data, job.model.options
     size = 4 if job.dtype == "float32" else 8
     nodes, edges = int(data.num_nodes or 0), data.edge_index.size(1)
-    tokens = nodes
-    if get_model(job.model.name).tokens and options["edge_tokens"] != "none":
-        tokens += edges // (2 if options["edge_tokens"] == "undirected" else 1)
-    tokens = math.ceil(tokens / processes())  # which have some each
+    tokens = math.ceil(tokens_of(job, data) / processes())  # which have some each
     layers, width = options.get("layers", 0), options["dim"]  # free points have no layers
     # a model on no device has shapes and no values
     parameters = sum(p.numel() for p in build_model(job, task, device="meta").parameters())
@@ -47,6 +48,21 @@ def estimate(job: JobSettings, task: Task) -> dict[str, float]:
         "layers": float(size * width * (KEPT_PER_TOKEN * tokens * (layers + 1) + KEPT_PER_NODE * nodes)),
     }
     return parts | {"total": sum(parts.values())}
+
+
+def tokens_of(job: JobSettings, data: "Data") -> int:
+    """Return the number of tokens that the job's model makes of a graph: the nodes, and edges if it takes them."""
+    nodes, edges, options = int(data.num_nodes or 0), data.edge_index.size(1), job.model.options
+    if not get_model(job.model.name).tokens or options["edge_tokens"] == "none":
+        return nodes
+    return nodes + edges // (2 if options["edge_tokens"] == "undirected" else 1)
+
+
+def memory_in_use() -> float:
+    """Return the bytes that this process has."""
+    import psutil
+
+    return float(psutil.Process().memory_info().rss)
 
 
 def available_memory() -> float:

@@ -43,6 +43,11 @@ class Plan:
         """The graph that the model sees, with features prepared, on the job's device."""
         return self.task.data
 
+    @property
+    def edges(self) -> int:
+        """The number of edges, as it is told to people."""
+        return int(self.data.summary.edges if "summary" in self.data else self.data.edge_index.size(1) // 2)
+
 
 def plan_task(job: JobSettings, graph: "Data", **given: Any) -> Task:
     """Return the job's task on a graph as it was read; ``given`` is what a caller in Python brings, e.g. a split."""

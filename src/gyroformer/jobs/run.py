@@ -93,7 +93,7 @@ def run_job(
             with agreed():
                 graph = load_graph(job.graph) if data is None else data
                 stage(PREPARING)
-                alone = _planned(job, graph, ignore_memory, given, look)
+                alone = plan_job(job, graph, ignore_memory, given, look)
             outcome = fit(alone.model, alone.task, job.training, listen=listen, stage=stage)
             results = _results(alone, outcome)
             alone, more = with_final(alone, outcome, listen)
@@ -108,7 +108,7 @@ def run_job(
                     graph = _graph_of(job, data, folder if begun else None)
                     check_same({"graph": {} if processes() == 1 else graph_checksums(graph)})
                     stage(PREPARING)
-                    plan = _planned(job, graph, ignore_memory, given, look)
+                    plan = plan_job(job, graph, ignore_memory, given, look)
                 # of several processes one writes
                 run = held.enter_context(RunFolder(folder)) if is_first() else None
                 if run is not None:
@@ -256,13 +256,14 @@ def _write_report(folder: Path) -> None:
         _log.warning("%s; to try again: gyroformer report %s --out %s", error, folder, folder / REPORT)
 
 
-def _planned(
+def plan_job(
     job: JobSettings,
     graph: "Data",
     ignore_memory: bool,
     given: dict[str, Any],
     look: "Callable[[Data], None] | None",
 ) -> Plan:
+    """Return the plan of a job, once it is seen to be possible; the arguments are those of :func:`run_job`."""
     if look is not None:
         look(graph)
     task = plan_task(job, graph, **given)
@@ -285,7 +286,7 @@ def _results(plan: Plan, outcome: Outcome, *, tested: bool = True) -> dict[str, 
         "task": job.task,
         "graph": job.graph.source,
         "nodes": int(plan.data.num_nodes or 0),
-        "edges": plan.data.summary.edges if "summary" in plan.data else plan.data.edge_index.size(1) // 2,
+        "edges": plan.edges,
         "model": job.model.name,
         "parameters": sum(p.numel() for p in model.parameters()),
         "curvatures": model.curvatures.tolist(),

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from gyroformer.errors import UsageError
 from gyroformer.geometry.parts import length
-from gyroformer.geometry.trig import arsin_ratio, safe_sqrt
 from gyroformer.models.hat import edge_distances
 from gyroformer.models.stack import CurvedLayer, TangentStack, layer_activation
 from gyroformer.nn.curvature import NegativeCurvature
 from gyroformer.nn.sparse import edge_softmax, edge_sum
+from gyroformer.ops.distance_attention import distance_attention, score
 from gyroformer.ops.lifted import lift, sine_cosine, unlift
-from gyroformer.ops.pair_blocks import laid_out, quotients
 from gyroformer.options import takes
 from gyroformer.options.models import HypAttentionOptions
 
@@ -25,10 +23,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 #: nodes up to which attention may go to all: a step of one layer of 4 heads then takes half a minute of one core
-ALL_NODES = 8192
-#: pairs times heads at a time: each block's backward pass adds to the gradients of all keys, so that many small ones
-#: would cost more than their pairs do
-BLOCK_NUMBERS = 1 << 21
+ALL_NODES = 32_768
 #: length, in the stereographic chart's tangent space at the origin, of a unit vector of the hyperboloid's
 UNIT = 0.5
 
@@ -64,11 +59,6 @@ class HypAttentionLayer(CurvedLayer):
         query, key, value = (UNIT * from_polar(parts)).unbind(1)
         return query, key, value
 
-    def score(self, distance: Tensor) -> Tensor:
-        """Return the logarithm of f, up to a constant of each query, of distances ``(..., heads)``."""
-        score = -F.softplus(self.sharpness) * distance
-        return score if self.threshold is None else F.logsigmoid(score - self.threshold)
-
     def forward(self, u: Tensor, matrix: Tensor) -> Tensor:
         """Return the tangent vectors ``(N, dim)`` of the midpoints.
 
@@ -88,25 +78,15 @@ class HypAttentionLayer(CurvedLayer):
         target, source = matrix.indices()
         nodes = query.size(0)
         distance = edge_distances(torch.cat((query, key)), target, source + nodes, self.space())
-        weight = edge_softmax(self.score(distance), target, nodes)
+        weight = edge_softmax(score(distance, F.softplus(self.sharpness), self.threshold), target, nodes)
         return edge_sum(weight.unsqueeze(-1) * lifted[source], target, nodes)
 
     def from_all(self, query: Tensor, key: Tensor, lifted: Tensor, segment: Tensor) -> Tensor:
-        """Return the same over all nodes of a node's graph, block by block; the backward pass forms them again."""
+        """Return the same over all nodes of a node's graph."""
         k = self.space()
-        (sine, cosine), others = (laid_out(*sine_cosine(part, k), None)[0] for part in (query, key))
-        values = lifted.transpose(0, 1)
-
-        def block(p: Tensor, c: Tensor, mine: Tensor) -> Tensor:
-            q = quotients((p, c), others)
-            distance = 2 * safe_sqrt(q) * arsin_ratio(k[..., None] * q)
-            score = self.score(distance.movedim(0, -1)).movedim(-1, 0)
-            return score.masked_fill(mine[:, None] != segment, -torch.inf).softmax(-1) @ values
-
-        rows = max(1, BLOCK_NUMBERS // (self.heads * segment.numel()))
-        blocks = zip(sine.split(rows, -1), cosine.split(rows, -1), segment.split(rows), strict=True)
-        parts = [checkpoint(block, *one, use_reentrant=False) for one in blocks]
-        return torch.cat(parts, 1).transpose(0, 1)
+        asked, asks = sine_cosine(key, k), sine_cosine(query, k)
+        sharpness = F.softplus(self.sharpness)
+        return distance_attention(asks, asked, lifted, k.flatten(), sharpness, self.threshold, segment)
 
 
 class HypAttention(TangentStack):
@@ -125,7 +105,7 @@ class HypAttention(TangentStack):
     coordinates, which do not saturate at the edge of the ball as v does.
 
     The sum over j runs over a node's neighbours and itself (``scope="neighbours"``, linear in the edges), or, as in
-    the paper's Transformer, over all nodes of its graph (``scope="all"``, quadratic, for at most 8192 nodes; no
+    the paper's Transformer, over all nodes of its graph (``scope="all"``, quadratic, for at most 32,768 nodes; no
     matrix of all pairs is kept). The paper's is of curvature -1 without choice.
 
     Published code departs: there is none by the authors that we know of. Not specified, here: β is the softplus

@@ -47,6 +47,17 @@ class TangentLinear(nn.Linear):
         return super().forward(input)
 
 
+def is_plain_linear(module: nn.Module) -> bool:
+    """Return whether a module does nothing now but multiply with its weights and add its bias."""
+    return type(module) is TangentLinear and not (module.weight_dropout and module.training)
+
+
+def is_watched(module: nn.Module) -> bool:
+    """Return whether someone has hooks on a module, or on all: it has to be called then, not only computed."""
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    return any(getattr(module, name) for name in hooks) or torch.nn.modules.module._has_any_global_hook()
+
+
 def ball_activation(
     u: Float[Tensor, "*B d"], k: Float[Tensor, "*#B 1"], activation: Callable[[Tensor], Tensor]
 ) -> Float[Tensor, "*B d"]:

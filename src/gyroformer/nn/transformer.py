@@ -7,8 +7,10 @@ name (a curved model has the curvatures on top).
 
 import dataclasses as dc
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -18,9 +20,10 @@ from gyroformer.nn.attention import FlatAttention, StereographicAttention
 from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.nn.dropout import TokenDropout
 from gyroformer.nn.functional import check_mask
-from gyroformer.nn.tangent import ACTIVATIONS, TangentLinear
+from gyroformer.nn.tangent import ACTIVATIONS, TangentLinear, is_plain_linear, is_watched
 from gyroformer.ops.attention import ONE_SEQUENCE, Part, TokenLayout
-from gyroformer.ops.blockwise import tangent_sum
+from gyroformer.ops.blockwise import added, attention_step, feed_forward
+from gyroformer.ops.native.fused_block import Weights
 from gyroformer.options import FromOptions, takes
 from gyroformer.options.layers import (
     AttentionOptions,
@@ -72,14 +75,21 @@ class Block(FromOptions, nn.Module):
         self, u: Float[Tensor, "B N dim"], layout: TokenLayout = ONE_SEQUENCE
     ) -> Float[Tensor, "B R dim"]:
         """Return the block of tangent vectors ``(B, N, dim)``, for the R that the layout asks for."""
-        add, part = self.addition(), layout.part_asked_for
+        part = layout.part_asked_for
         if self.norm_first:
-            step = self.attention.tangent(self.norm1(u), layout)
-            u = add(self.dropout(step, part), layout.asked_for(u))
-            return add(self.dropout(self.ffn(self.norm2(u), part), part), u)
-        step = self.attention.tangent(u, layout)
+            return self.feed_forward(self.attend(u, layout), part)
+        add, step = self.addition(), self.attention.tangent(u, layout)
         u = self.norm1(add(self.dropout(step, part), layout.asked_for(u)))
         return self.norm2(add(self.dropout(self.ffn(u, part), part), u))
+
+    def attend(self, u: Float[Tensor, "B N dim"], layout: TokenLayout) -> Float[Tensor, "B R dim"]:
+        """Return the tokens after attention between them, normalised before."""
+        step = self.attention.tangent(self.norm1(u), layout)
+        return self.addition()(self.dropout(step, layout.part_asked_for), layout.asked_for(u))
+
+    def feed_forward(self, u: Float[Tensor, "B N dim"], part: Part | None) -> Float[Tensor, "B N dim"]:
+        """Return the tokens after the feed-forward part, normalised before."""
+        return self.addition()(self.dropout(self.ffn(self.norm2(u), part), part), u)
 
     def addition(self) -> Callable[[Tensor, Tensor], Tensor]:
         """Return the function that adds a step to vectors, both ``(B, N, dim)``."""
@@ -130,7 +140,40 @@ class StereographicBlock(Block):
     def addition(self) -> Callable[[Tensor, Tensor], Tensor]:
         """Return the Möbius sum of each head."""
         k = self.curvature
-        return lambda step, u: tangent_sum(self._split(step), self._split(u), k).flatten(-2).to(u.dtype)
+        return lambda step, u: added(step, u, k)
+
+    def attend(self, u: Float[Tensor, "B N dim"], layout: TokenLayout) -> Float[Tensor, "B R dim"]:
+        """Return the tokens after attention between them, in one operator where that can serve."""
+        joint = self._joint(self.norm1, self.attention, self.attention.qkv, self.attention.out)
+        if joint is None or self.attention.kind != "linear":
+            return super().attend(u, layout)
+        weights, eps = joint
+        return attention_step(u, self.curvature, weights, eps=eps, layout=layout)
+
+    def feed_forward(self, u: Float[Tensor, "B N dim"], part: Part | None) -> Float[Tensor, "B N dim"]:
+        """Return the tokens after the feed-forward part, in one operator where that can serve."""
+        joint = self._joint(self.norm2, self.ffn, self.ffn.up, self.ffn.down)
+        if joint is None or self.ffn.activation is not F.relu:
+            return super().feed_forward(u, part)
+        weights, eps = joint
+        return feed_forward(u, self.curvature, weights, eps=eps)
+
+    def _joint(
+        self, norm: nn.Module, part: nn.Module, first: TangentLinear, second: TangentLinear
+    ) -> tuple[Weights, float] | None:
+        """Return the weights of a part and the layer norm's epsilon.
+
+        None if its modules do more than apply these weights, or someone watches them.
+        """
+        modules = norm, first, second
+        if (self.training and self.dropout.p) or type(norm) is not nn.LayerNorm:
+            return None
+        if not (is_plain_linear(first) and is_plain_linear(second)) or any(map(is_watched, (part, *modules))):
+            return None
+        weights: list[Any] = [
+            weight for one in modules for weight in (one.weight, one.bias) if weight is not None
+        ]
+        return (Weights(*weights), norm.eps) if len(weights) == len(Weights._fields) else None
 
     def _split(self, u: Tensor) -> Tensor:
         return u.unflatten(-1, (self.heads, -1))

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.ops.lifted import at_least_float32
-from gyroformer.ops.native import build, fused, fused_pair_list, fused_pairs, shared
+from gyroformer.ops.native import build, fused, fused_pair_list, fused_pairs, fused_rows, shared
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.ops.pair_blocks import (
     PairSums,
@@ -76,6 +76,9 @@ def squared_dist_rows(
         columns: nodes ``(K,)``.
     """
     sine, cosine, k = checked_points(sine, cosine, k)
+    if _kernel_suffices(sine, cosine, k):
+        columns = torch.arange(len(sine)) if columns is None else columns
+        return fused_rows.distance_rows(sine, cosine, k, rows, columns)
     everyone, others = laid_out(sine, cosine, columns)
     parts = []
     for some in rows.split(block_rows(sine.shape[1] * others[1].shape[1])):
@@ -95,6 +98,8 @@ def squared_dist_lists(sine: Tensor, cosine: Tensor, k: Tensor, rows: Tensor, li
         lists: nodes ``(R, K)``.
     """
     sine, cosine, k = checked_points(sine, cosine, k)
+    if _kernel_suffices(sine, cosine, k):
+        return fused_rows.distance_rows(sine, cosine, k, rows, lists)
     everyone = widened(laid_out(sine, cosine, None)[0])
     parts = []
     for some, others in zip(
@@ -107,6 +112,12 @@ def squared_dist_lists(sine: Tensor, cosine: Tensor, k: Tensor, rows: Tensor, li
             total = torch.addcmul(total, delta, delta)
         parts.append(squared_distances(total.to(sine.dtype), k[:, None, None], 0))
     return torch.cat(parts) if parts else sine.new_empty(0, lists.shape[1])
+
+
+def _kernel_suffices(*tensors: Tensor) -> bool:
+    """Return whether the kernel without derivatives can serve."""
+    recorded = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    return not recorded and fused.usable(*tensors)
 
 
 def log_partition(

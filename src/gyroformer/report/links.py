@@ -13,6 +13,7 @@ from gyroformer.report.curves import Spec, thinned
 from gyroformer.report.markup import text
 from gyroformer.report.record import RunRecord
 from gyroformer.tasks.decoders import LinkDecoder
+from gyroformer.tasks.ranking import alarms
 
 Array = np.ndarray[Any, Any]
 
@@ -42,9 +43,8 @@ def roc(run: RunRecord) -> tuple[Array, Array] | None:
     part, _ = run.unseen
     pairs = getattr(split, part), getattr(split, f"{part}_non")
     edges, others = (_logits(run, decoder, some) for some in pairs)
-    truth = np.repeat([1, 0], [edges.size, others.size])
-    false, true, _ = roc_curve(truth, np.concatenate((edges, others)))
-    return false, true
+    false, true = alarms(edges, others)
+    return false / others.size, true / edges.size
 
 
 def decoder_of(run: RunRecord) -> LinkDecoder | None:

@@ -17,14 +17,11 @@ from torch import Tensor
 
 from gyroformer.errors import DataError, DivergedError, UsageError
 from gyroformer.ops.neighbours import Neighbours
+from gyroformer.ops.ranks import others_before
 from gyroformer.processes.tensors import share, sum_numbers
 
 #: nodes at a time, and distances at a time: a few times as many bytes are at work as a block has distances
 MOST_ROWS, BLOCK = 256, 1 << 24
-#: nodes up to which their number is exact in float32
-EXACT = 1 << 24
-#: neighbours up to which counting for each of them is faster than a search for each node
-FEW = 32
 
 
 @torch.no_grad()
@@ -161,38 +158,9 @@ def average_precision(distances: Tensor, rows: Tensor, neighbours: Neighbours) -
 def precision_and_ranks(distances: Tensor, rows: Tensor, neighbours: Neighbours) -> tuple[Tensor, Tensor]:
     """Return AP and the sum of the ranks of a node's neighbours, float64 ``(R,)`` each."""
     degree = neighbours.degree[rows]
-    most = int(degree.max())
-    order = torch.arange(most, device=rows.device)
+    before = others_before(distances, rows, neighbours)
+    order = torch.arange(before.shape[1], device=rows.device)
     real = order < degree[:, None]
-    entry = (neighbours.indptr[rows][:, None] + order).where(real, 0)
-    near = distances.gather(1, neighbours.indices[entry]).where(real, torch.inf).sort(dim=1).values
-    if most <= FEW and neighbours.num_nodes <= EXACT:
-        before = _counted(distances, near, rows)
-    else:
-        before = _binned(distances, near, rows, neighbours)
     rank = (order + 1).double()
     ranks = (1.0 + before.double()).where(real, 0.0).sum(1)
     return (rank / (rank + before)).where(real, 0.0).sum(1) / degree, ranks
-
-
-def _counted(distances: Tensor, near: Tensor, rows: Tensor) -> Tensor:
-    """Return how many non-neighbours are no farther than each neighbour, ``(R, most)``: by one look for each.
-
-    All nodes are counted; the neighbours, whose distances are ``near``, and the node itself are taken off.
-    """
-    # ones of the distances' own type are added up several times faster than bools
-    there = torch.empty_like(distances)
-    counts = [torch.le(distances, limit[:, None], out=there).sum(1) for limit in near.unbind(1)]
-    everyone = torch.stack(counts, 1).long()
-    own = distances.gather(1, rows[:, None]) <= near
-    return everyone - own.long() - (near[:, None, :] <= near[:, :, None]).sum(2)
-
-
-def _binned(distances: Tensor, near: Tensor, rows: Tensor, neighbours: Neighbours) -> Tensor:
-    """Return what :func:`_counted` does, by one search among the neighbours' distances for each node."""
-    other = ~neighbours.adjacent(rows)
-    other[torch.arange(rows.numel(), device=rows.device), rows] = False
-    # the first neighbour that is no nearer: from that one on, the node comes before
-    first = torch.searchsorted(near, distances.contiguous())
-    before = torch.zeros(near.shape[0], near.shape[1] + 1, dtype=torch.int64, device=rows.device)
-    return before.scatter_add_(1, first, other.long()).cumsum(1)[:, :-1]

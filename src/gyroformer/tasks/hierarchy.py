@@ -207,7 +207,7 @@ class Hierarchy(Task):
 
         from gyroformer.ops.neighbours import Neighbours
         from gyroformer.tasks.average_precision import mean_precision_and_rank
-        from gyroformer.tasks.link import ranking_metrics
+        from gyroformer.tasks.ranking import ranking_metrics
 
         positions, pairs = model.positions(self.data), self.order.held_out.to(self.below.device)
         held = Neighbours.directed(pairs, len(positions))

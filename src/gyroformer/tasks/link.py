@@ -185,6 +185,8 @@ class LinkPrediction(Task):
 
     def evaluate(self, model: "GraphModel") -> dict[str, float]:
         """Return AUC and average precision in percent, and cross-entropy, on the validation pairs."""
+        from gyroformer.tasks.ranking import ranking_metrics
+
         positions = model.positions(self.data)
         logits = [self.logits(positions, pairs) for pairs in self._val]
         metrics = ranking_metrics(*(_scores(part) for part in logits))
@@ -210,6 +212,8 @@ class LinkPrediction(Task):
         ``test_hits@K`` is None where there are fewer than K test non-edges: every edge would count as found.
         """
         import numpy as np
+
+        from gyroformer.tasks.ranking import hits_at, ranking_metrics
 
         positions = model.positions(self.data)
         logits = [self.logits(positions, pairs) for pairs in self._test]
@@ -324,31 +328,3 @@ def calibration_error(edges: "Tensor", others: "Tensor", bins: int = 10) -> floa
     index = (probability * bins).long().clamp(max=bins - 1)
     off = torch.zeros(bins, dtype=torch.float64, device=index.device).index_add(0, index, probability - truth)
     return 100 * float(off.abs().sum()) / probability.numel()
-
-
-def ranking_metrics(edges: "Scores", others: "Scores") -> dict[str, float]:
-    """Return AUC and average precision in percent of edges against non-edges; NaN if a score is not finite."""
-    import numpy as np
-    from sklearn.metrics import average_precision_score, roc_auc_score
-
-    scores = np.concatenate((edges, others))
-    if not np.isfinite(scores).all():
-        return {"auc": float("nan"), "ap": float("nan")}
-    truth = np.repeat([1, 0], [edges.size, others.size])
-    return {
-        "auc": 100 * float(roc_auc_score(truth, scores)),
-        "ap": 100 * float(average_precision_score(truth, scores)),
-    }
-
-
-def hits_at(count: int, edges: "Scores", others: "Scores") -> float | None:
-    """Return the percentage of edges that score strictly above the non-edge of rank ``count``.
-
-    That is the definition of the Open Graph Benchmark; None if there are fewer non-edges.
-    """
-    import numpy as np
-
-    if others.size < count:
-        return None
-    border = np.partition(others, others.size - count)[others.size - count]
-    return 100 * float((edges > border).mean())

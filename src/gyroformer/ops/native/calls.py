@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from gyroformer.errors import UsageError
 from gyroformer.ops.native import build
 
 
@@ -22,6 +23,14 @@ def call(
         *map(ctypes.c_float, floats),
         ctypes.c_int(build.threads()),
     )
+
+
+def check_nodes(nodes: Tensor, count: int) -> None:
+    """Raise unless these are numbers of nodes: the kernels read where they point."""
+    if nodes.dtype != torch.int64:
+        raise UsageError(f"numbers of nodes must be int64, got {nodes.dtype}")
+    if nodes.numel() and not 0 <= int(nodes.min()) <= int(nodes.max()) < count:
+        raise UsageError(f"there are only nodes from 0 to {count - 1}")
 
 
 def contiguous(*tensors: Tensor | None) -> list[Tensor | None]:

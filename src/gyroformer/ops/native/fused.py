@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from gyroformer.compiled import switched_off, torch_forms
+from gyroformer.geometry.kernels import outside_functorch
 from gyroformer.ops.native import build, calls
 
 #: the two passes of attention over the tokens; the sums over all tokens lie between them
@@ -25,12 +26,7 @@ def _available() -> bool:
 def usable(*tensors: Tensor) -> bool:
     """Return whether the kernels can take these tensors: float32 on the CPU, outside autocast and functorch."""
     plain = all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors)
-    return plain and not torch.is_autocast_enabled("cpu") and not _transformed() and _available()
-
-
-def _transformed() -> bool:
-    """Return whether a function transform (grad, vmap, jvp) is at work, which the kernels do not know."""
-    return bool(torch._C._functorch.maybe_current_level() is not None)
+    return plain and not torch.is_autocast_enabled("cpu") and outside_functorch() and _available()
 
 
 def call(name: str, tensors: Sequence[Tensor | None], sizes: list[int], *, passes: int | None = None) -> None:
@@ -49,7 +45,7 @@ def _attention(qkv: Tensor, k: Tensor, mask: Tensor | None, read: int) -> tuple[
     out = qkv.new_empty(batch, read, heads, width)
     sums = qkv.new_empty(batch, heads, width, width + 1)
     sizes = [batch, tokens, read, heads, width]
-    tensors = [qkv.contiguous(), k.contiguous(), _bytes(mask), out, sums]
+    tensors = [qkv.contiguous(), k.contiguous(), as_bytes(mask), out, sums]
     call("gyroformer_attention", tensors, sizes, passes=FIRST | SECOND)
     return out, sums
 
@@ -67,7 +63,7 @@ def _attention_backward(
     batch, tokens, _, heads, width = qkv.shape
     grad_qkv, grad_k = torch.empty_like(qkv, memory_format=torch.contiguous_format), torch.zeros_like(k)
     between = qkv.new_empty(heads, width, width + 1), qkv.new_empty(grad.shape[1], heads)
-    inputs = [qkv.contiguous(), k.contiguous(), _bytes(mask), sums, grad.contiguous()]
+    inputs = [qkv.contiguous(), k.contiguous(), as_bytes(mask), sums, grad.contiguous()]
     sizes = [batch, tokens, grad.shape[1], heads, width]
     call("gyroformer_attention_backward", [*inputs, grad_qkv, grad_k, *between], sizes, passes=FIRST | SECOND)
     return grad_qkv, grad_k
@@ -157,7 +153,8 @@ def _rows(x: Tensor) -> list[int]:
     return [x.numel() // (heads * width), heads, width]
 
 
-def _bytes(mask: Tensor | None) -> Tensor | None:
+def as_bytes(mask: Tensor | None) -> Tensor | None:
+    """Return a mask as the kernels read it."""
     return None if mask is None else mask.contiguous().view(torch.uint8)
 
 

@@ -4,14 +4,19 @@ import torch
 from torch import Tensor
 
 from gyroformer.errors import UsageError
+from gyroformer.ops.native.calls import check_nodes
 from gyroformer.ops.native.fused import call, torch_gradients
 
 
 @torch.library.custom_op("gyroformer::pair_distances", mutates_args=())
 def pair_squared_dist(sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, target: Tensor) -> Tensor:
     """Return the squared distances ``(M,)``; see :func:`gyroformer.ops.pairs.pair_squared_dist`."""
+    if source.dim() != 1 or source.shape != target.shape:
+        raise UsageError(
+            f"pairs must be two vectors, as long, got {tuple(source.shape)} and {tuple(target.shape)}"
+        )
     for nodes in (source, target):
-        _check(nodes, source.shape[0], sine.shape[0])
+        check_nodes(nodes, sine.shape[0])
     out = sine.new_empty(source.shape[0])
     inputs = [t.contiguous() for t in (sine, cosine, k, source, target)]
     call("gyroformer_pair_distances", [*inputs, out], _sizes(sine, source))
@@ -40,16 +45,6 @@ def _(
     sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, target: Tensor, grad: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     return tuple(torch.empty_like(t, memory_format=torch.contiguous_format) for t in (sine, cosine, k))  # type: ignore[return-value]
-
-
-def _check(nodes: Tensor, pairs: int, count: int) -> None:
-    """Raise unless these are numbers of nodes, as many as there are pairs: the kernel reads where they point."""
-    if nodes.dtype != torch.int64 or nodes.shape != (pairs,):
-        raise UsageError(
-            f"pairs must be two vectors of int64, as long, got {nodes.dtype} {tuple(nodes.shape)}"
-        )
-    if pairs and not 0 <= int(nodes.min()) <= int(nodes.max()) < count:
-        raise UsageError(f"pairs must name nodes from 0 to {count - 1}")
 
 
 def _sizes(sine: Tensor, source: Tensor) -> list[int]:

@@ -46,14 +46,6 @@ struct Field {
   bool biased() const { return points.rise; }
 };
 
-// 0, or NaN if a number is not finite
-float nothing(const float *x, int64_t count) {
-  float sum = 0.f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < count; ++i) sum += 0.f * x[i];
-  return sum;
-}
-
 // The parts of the work: part i of n takes the places from bound(i) to bound(i + 1)
 int64_t bound(int64_t nodes, int part, int parts) { return nodes * part / parts; }
 

@@ -17,6 +17,7 @@ constexpr float REACH = SET_REACH, LEAST = SET_LEAST;
 constexpr float MOST_TURNS = 1e5f;    // longer angles (k > 0) have lost their phase in float32 anyway
 
 #define FOR_LANES _Pragma("omp simd") for (int l = 0; l < LANES; ++l)
+#define FOR_VECTOR _Pragma("omp simd") for (int v = 0; v < VECTOR; ++v)
 
 [[gnu::always_inline]] inline float positive(float x) { return x > 0.f ? x : 0.f; }
 
@@ -58,11 +59,15 @@ constexpr float MOST_TURNS = 1e5f;    // longer angles (k > 0) have lost their p
   cosine = (quarter + 1) & 2 ? -b : b;
 }
 
+// The sign of a head's curvature, known where a loop is compiled: each space needs one half of the functions below.
+enum Space { BALL, SPHERE };  // k <= 0, k > 0
+
 // sin(√z)/√z and cos(√z), hyperbolic for z < 0 up to √-z = REACH, with their derivatives in z.
 struct Turn { float sine, cosine, dsine, dcosine; };
 
+template <Space SPACE>
 [[gnu::always_inline]] inline Turn turn(float z) {
-  const bool near = std::fabs(z) < 1.f, ball = z < 0.f, far = z < -REACH * REACH;
+  const bool near = std::fabs(z) < 1.f, ball = SPACE == BALL, far = SPACE != SPHERE && z < -REACH * REACH;
   const float y = near ? z : 0.f;
   const float s = 1.f + y * (-1.f / 6 + y * (1.f / 120 + y * (-1.f / 5040 + y * (1.f / 362880 + y * (-1.f / 39916800)))));
   const float c = 1.f + y * (-.5f + y * (1.f / 24 + y * (-1.f / 720 + y * (1.f / 40320 + y * (-1.f / 3628800 + y * (1.f / 479001600))))));
@@ -103,8 +108,9 @@ struct Turn { float sine, cosine, dsine, dcosine; };
 }
 
 // atan(√w)/√w for w > -1 and its derivative.
+template <Space SPACE>
 [[gnu::always_inline]] inline void atan_ratio(float w, float &a, float &da) {
-  const bool near = std::fabs(w) < .15f, ball = w < 0.f;
+  const bool near = std::fabs(w) < .15f, ball = SPACE == BALL;
   float na, nda;
   atan_fraction(near ? w : 0.f, na, nda);
   const float wf = near ? .5f : w, r = std::sqrt(std::fabs(wf));
@@ -118,14 +124,15 @@ struct Turn { float sine, cosine, dsine, dcosine; };
 // atan2(√a, b)/√a with its derivatives in a and b; b > 0 for a <= 0.
 struct Angle { float ratio, by_a, by_b; };
 
+template <Space SPACE>
 [[gnu::always_inline]] inline Angle angle_over_sine(float a, float b) {
-  const bool front = b > 0.f;
+  const bool front = SPACE == BALL || b > 0.f;
   const float fb = front ? b : 1.f, inverse = 1.f / fb;
   float ratio, slope;
   const float raw = (front ? a : 0.f) * inverse * inverse;
-  const bool clipped = raw < LEAST - 1.f;
+  const bool clipped = SPACE != SPHERE && raw < LEAST - 1.f;
   const float w = clipped ? LEAST - 1.f : raw;
-  atan_ratio(w, ratio, slope);
+  atan_ratio<SPACE>(w, ratio, slope);
   const float r = std::sqrt(front ? 1.f : (a > TINY ? a : TINY));
   const float behind = (2.f * HALF_PI - atan_positive(r / (front ? 1.f : (b < -TINY ? -b : TINY)))) / r;
   const float square = front ? 1.f : (a > TINY ? a : TINY), bb = front ? 0.f : b;
@@ -139,10 +146,11 @@ struct Angle { float ratio, by_a, by_b; };
 
 // asin(√z)/√z and its derivative, z <= 1; asinh for z < 0. `left` is 1 - z, where the caller knows it better than the
 // subtraction does.
+template <Space SPACE>
 [[gnu::always_inline]] inline void asin_ratio(float z, float left, float &a, float &da) {
-  const bool end = z >= 1.f;
+  const bool end = SPACE != BALL && z >= 1.f;
   z = end ? 1.f : z;
-  const bool near = std::fabs(z) < .125f, ball = z < 0.f;
+  const bool near = std::fabs(z) < .125f, ball = SPACE == BALL;
   const float y = near ? z : 0.f, rest = 1.f / (1.f - y), root = std::sqrt(rest);
   float na, nda;
   atan_fraction(y * rest, na, nda);

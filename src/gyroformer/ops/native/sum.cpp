@@ -1,177 +1,26 @@
-// The Möbius sum of tangent vectors, float32, forward and backward; see translate in gyroformer/ops/lifted.py.
+// The Möbius sum of tangent vectors, float32, forward and backward.
 
 #include <vector>
 #include <omp.h>
 
-#include "lanes.hpp"
-#include "scalar.hpp"
-
-namespace {
-
-// 1 - z below which gyro() takes it from the sum of two squares: above, the subtraction keeps all but four bits
-constexpr float CUT = .0625f;
-
-// out = |p|²|x|² - ⟨p,x⟩², from what of p is orthogonal to x: of parallel vectors the products would leave rounding.
-// `ab` is ⟨p,x⟩, `bb` is |x|².
-void wedge(float *out, const float *p, const float *x, const float *ab, const float *bb, int width) {
-  FOR_LANES out[l] = 0.f;
-  float share[LANES];
-  FOR_LANES share[l] = ab[l] / (bb[l] > TINY ? bb[l] : 1.f);
-  for (int j = 0; j < width; ++j) FOR_LANES {
-    const float across = p[j * LANES + l] - share[l] * x[j * LANES + l];
-    out[l] += across * across;
-  }
-  FOR_LANES out[l] *= bb[l];
-}
-
-// On a sphere, k > 0: p ⊕ x = c1 p + c2 x in tangent coordinates: c1 and c2 follow from a = |p|², b = ⟨p,x⟩, c = |x|² and k; w = ac - b²
-// is given by wedge(). With BACK also the adjoints of a, b, c and k for those of c1 and c2, e1 and e2. (Plain scalars:
-// a loop over an object with members is not vectorised.)
-//
-// At the cut locus of the origin 1 - z is 0, and what a subtraction leaves there is rounding: the derivatives
-// go with its square root and worse. The equal sum of squares, (pc xc - km)² + k²|P_p ∧ P_x|², has its own digits.
-template <bool BACK>
-[[gnu::always_inline]] inline void gyro(float a, float b, float c, float w, float k, float e1, float e2, float &c1,
-                                        float &c2, float &ga, float &gb, float &gc, float &gk) {
-  const Turn p = turn(k * a), x = turn(k * c);
-  const float ps = p.sine, pc = p.cosine, xs = x.sine, xc = x.cosine;
-  const float pp = a * ps * ps, xx = c * xs * xs, m = b * ps * xs;
-  const float s = positive(xc * xc * pp + 2.f * xc * pc * m + pc * pc * xx), z = k * s;
-  const float alpha = pc * (1.f - 2.f * k * xx) - 2.f * k * xc * m;
-  const float straight = pc * xc - k * m, across = k * ps * xs;
-  const float squares = straight * straight + across * across * w;
-  const float left = 1.f - z < CUT ? squares : 1.f - z;
-  const bool cut = left < EPS;
-  const float inverse = 1.f / std::sqrt(cut ? EPS : left);
-  float ratio, slope;
-  asin_ratio(z, left, ratio, slope);
-  const float g = ratio * inverse;
-  c1 = alpha * g * ps;
-  c2 = xc * g * xs;
-  if (!BACK) return;
-  const float dg = slope * inverse + (cut ? 0.f : .5f * ratio * inverse * inverse * inverse);
-  const float g_alpha = e1 * g * ps;
-  const float g_z = (e1 * alpha * ps + e2 * xc * xs) * dg;
-  const float g_s = g_z * k;
-  const float g_m = -2.f * k * xc * g_alpha + 2.f * xc * pc * g_s;
-  const float g_pp = g_s * xc * xc;
-  const float g_xx = g_s * pc * pc - 2.f * k * pc * g_alpha;
-  const float g_pc = g_alpha * (1.f - 2.f * k * xx) + 2.f * g_s * (xc * m + pc * xx);
-  const float g_xc = e2 * g * xs - 2.f * k * m * g_alpha + 2.f * g_s * (xc * pp + pc * m);
-  const float g_ps = e1 * alpha * g + 2.f * a * ps * g_pp + b * xs * g_m;
-  const float g_xs = e2 * xc * g + 2.f * c * xs * g_xx + b * ps * g_m;
-  const float g_zp = g_ps * p.dsine + g_pc * p.dcosine;
-  const float g_zx = g_xs * x.dsine + g_xc * x.dcosine;
-  ga = ps * ps * g_pp + k * g_zp;
-  gb = ps * xs * g_m;
-  gc = xs * xs * g_xx + k * g_zx;
-  gk = g_z * s - 2.f * g_alpha * (pc * xx + xc * m) + a * g_zp + c * g_zx;
-}
-
-// The same in the ball, k <= 0, where nothing may cancel but σ = C_x P_p + C_p P_x: far points that nearly oppose keep
-// their digits. With C_p² + k|P_p|² = 1 the sum is A σ + B p; see translate_hyperbolic in gyroformer/ops/lifted.py.
-struct Ball {
-  float aa[LANES], bb[LANES], alpha[LANES], beta[LANES], square[LANES], by_sigma[LANES], by_p[LANES];
-  float ps[LANES], pc[LANES], xs[LANES], xc[LANES], dps[LANES], dpc[LANES], dxs[LANES], dxc[LANES];
-
-  void from(const float *p, const float *x, float *sigma, float k, int d) {
-    dot(aa, p, p, d);
-    dot(bb, x, x, d);
-    FOR_LANES {
-      const Turn a = turn(k * aa[l]), b = turn(k * bb[l]);
-      ps[l] = a.sine; pc[l] = a.cosine; dps[l] = a.dsine; dpc[l] = a.dcosine;
-      xs[l] = b.sine; xc[l] = b.cosine; dxs[l] = b.dsine; dxc[l] = b.dcosine;
-      alpha[l] = b.cosine * a.sine;
-      beta[l] = a.cosine * b.sine;
-    }
-    for (int j = 0; j < d; ++j) FOR_LANES sigma[j * LANES + l] = alpha[l] * p[j * LANES + l] + beta[l] * x[j * LANES + l];
-    dot(square, sigma, sigma, d);
-    FOR_LANES {
-      const float z = k * square[l];
-      float ratio, slope;
-      asin_ratio(z, 1.f - z, ratio, slope);
-      const float g = ratio / (std::sqrt(1.f - z) * pc[l]);
-      by_sigma[l] = g * xc[l];
-      by_p[l] = -g * z * ps[l];
-    }
-  }
-
-  // replaces p and x by their gradients and sigma by its own; adds to by_k
-  void back(float *p, float *x, float *sigma, const float *grad, float k, int d, float *by_k) const {
-    float along[LANES], with_p[LANES], with_x[LANES], twice[LANES], own[LANES];
-    dot(along, grad, sigma, d);
-    dot(own, grad, p, d);
-    float g_xc[LANES], g_ps[LANES], g_pc[LANES];
-    FOR_LANES {
-      const float z = k * square[l], inverse = 1.f / std::sqrt(1.f - z), least = 1.f / pc[l];
-      float ratio, slope;
-      asin_ratio(z, 1.f - z, ratio, slope);
-      const float f = ratio * inverse, df = slope * inverse + .5f * f * inverse * inverse;
-      const float h = along[l], e = own[l] * ps[l];
-      const float g_z = (h * xc[l] * df - e * (df * z + f)) * least;
-      twice[l] = 2.f * k * g_z;
-      by_k[l] = g_z * square[l];
-      g_xc[l] = h * f * least;
-      g_ps[l] = -own[l] * f * z * least;
-      g_pc[l] = (e * z - h * xc[l]) * f * least * least;
-    }
-    for (int j = 0; j < d; ++j)
-      FOR_LANES sigma[j * LANES + l] = by_sigma[l] * grad[j * LANES + l] + twice[l] * sigma[j * LANES + l];
-    dot(with_p, sigma, p, d);
-    dot(with_x, sigma, x, d);
-    FOR_LANES {
-      const float g_zp = (g_ps[l] + with_p[l] * xc[l]) * dps[l] + (g_pc[l] + with_x[l] * xs[l]) * dpc[l];
-      const float g_zx = with_x[l] * pc[l] * dxs[l] + (g_xc[l] + with_p[l] * ps[l]) * dxc[l];
-      by_k[l] += aa[l] * g_zp + bb[l] * g_zx;
-      with_p[l] = 2.f * k * g_zp;
-      with_x[l] = 2.f * k * g_zx;
-    }
-    for (int j = 0; j < d; ++j) FOR_LANES {
-      const int at = j * LANES + l;
-      p[at] = by_p[l] * grad[at] + alpha[l] * sigma[at] + with_p[l] * p[at];
-      x[at] = beta[l] * sigma[at] + with_x[l] * x[at];
-    }
-  }
-};
-
-}  // namespace
+#include "translation.hpp"
 
 extern "C" {
 
 // out, p, x: (rows, H, d) tangent vectors; k (H)
 void gyroformer_sum(const float *p, const float *x, const float *k, float *out, int64_t rows, int heads, int width,
                     int threads) {
-  const int d = width, row = heads * width;
+  const int row = heads * width, step = width * LANES;
 #pragma omp parallel num_threads(threads)
   {
-    Block as(row * LANES), bs(row * LANES), sigma(d * LANES);
-    float aa[LANES], ab[LANES], bb[LANES], ww[LANES];
-    Ball ball;
+    Block as(row * LANES), bs(row * LANES);
+    Translation translation(width);
 #pragma omp for schedule(static)
     for (int64_t t0 = 0; t0 < rows; t0 += LANES) {
       const int count = static_cast<int>(rows - t0 < LANES ? rows - t0 : LANES);
       load(as.data(), p + t0 * row, row, row, count);
       load(bs.data(), x + t0 * row, row, row, count);
-      for (int h = 0; h < heads; ++h) {
-        float *a = as.data() + h * d * LANES, *b = bs.data() + h * d * LANES;
-        if (k[h] <= 0.f) {
-          ball.from(a, b, sigma.data(), k[h], d);
-          for (int j = 0; j < d; ++j)
-            FOR_LANES a[j * LANES + l] = ball.by_p[l] * a[j * LANES + l] + ball.by_sigma[l] * sigma[j * LANES + l];
-          continue;
-        }
-        dot(aa, a, a, d);
-        dot(ab, a, b, d);
-        dot(bb, b, b, d);
-        wedge(ww, a, b, ab, bb, d);
-        FOR_LANES {
-          float c1, c2, unused;
-          gyro<false>(aa[l], ab[l], bb[l], ww[l], k[h], 0.f, 0.f, c1, c2, unused, unused, unused, unused);
-          aa[l] = c1;
-          bb[l] = c2;
-        }
-        for (int j = 0; j < d; ++j) FOR_LANES a[j * LANES + l] = aa[l] * a[j * LANES + l] + bb[l] * b[j * LANES + l];
-      }
+      for (int h = 0; h < heads; ++h) translation.apply(as.data() + h * step, bs.data() + h * step, k[h]);
       store(out + t0 * row, as.data(), row, row, count);
     }
   }
@@ -179,57 +28,26 @@ void gyroformer_sum(const float *p, const float *x, const float *k, float *out, 
 
 void gyroformer_sum_backward(const float *p, const float *x, const float *k, const float *grad, float *grad_p,
                              float *grad_x, float *grad_k, int64_t rows, int heads, int width, int threads) {
-  const int d = width, row = heads * width;
-  std::vector<double> slopes(static_cast<size_t>(threads) * heads, 0.0);
+  const int row = heads * width, step = width * LANES;
+  Slopes slopes(threads, heads);
 #pragma omp parallel num_threads(threads)
   {
-    Block as(row * LANES), bs(row * LANES), gs(row * LANES), sigma(d * LANES);
-    Ball ball;
-    float aa[LANES], ab[LANES], bb[LANES], ww[LANES], e1[LANES], e2[LANES], c1[LANES], c2[LANES], by_k[LANES];
-    double *slope = slopes.data() + static_cast<size_t>(omp_get_thread_num()) * heads;
+    Block as(row * LANES), bs(row * LANES), gs(row * LANES);
+    Translation translation(width);
+    double *slope = slopes.of(omp_get_thread_num());
 #pragma omp for schedule(static)
     for (int64_t t0 = 0; t0 < rows; t0 += LANES) {
       const int count = static_cast<int>(rows - t0 < LANES ? rows - t0 : LANES);
       load(as.data(), p + t0 * row, row, row, count);
       load(bs.data(), x + t0 * row, row, row, count);
       load(gs.data(), grad + t0 * row, row, row, count);
-      for (int h = 0; h < heads; ++h) {
-        float *a = as.data() + h * d * LANES, *b = bs.data() + h * d * LANES;
-        const float *g = gs.data() + h * d * LANES;
-        if (k[h] <= 0.f) {
-          ball.from(a, b, sigma.data(), k[h], d);
-          ball.back(a, b, sigma.data(), g, k[h], d, by_k);
-          slope[h] += total(by_k);
-          continue;
-        }
-        dot(aa, a, a, d);
-        dot(ab, a, b, d);
-        dot(bb, b, b, d);
-        wedge(ww, a, b, ab, bb, d);
-        dot(e1, g, a, d);
-        dot(e2, g, b, d);
-        FOR_LANES {
-          float s1, s2, ga, gb, gc, gk;
-          gyro<true>(aa[l], ab[l], bb[l], ww[l], k[h], e1[l], e2[l], s1, s2, ga, gb, gc, gk);
-          c1[l] = s1; c2[l] = s2;
-          aa[l] = 2.f * ga; ab[l] = gb; bb[l] = 2.f * gc; by_k[l] = gk;
-        }
-        slope[h] += total(by_k);
-        for (int j = 0; j < d; ++j) FOR_LANES {
-          const float pa = a[j * LANES + l], pb = b[j * LANES + l], pg = g[j * LANES + l];
-          a[j * LANES + l] = c1[l] * pg + aa[l] * pa + ab[l] * pb;
-          b[j * LANES + l] = c2[l] * pg + bb[l] * pb + ab[l] * pa;
-        }
-      }
+      for (int h = 0; h < heads; ++h)
+        slope[h] += translation.back(as.data() + h * step, bs.data() + h * step, gs.data() + h * step, k[h]);
       store(grad_p + t0 * row, as.data(), row, row, count);
       store(grad_x + t0 * row, bs.data(), row, row, count);
     }
   }
-  for (int h = 0; h < heads; ++h) {
-    double sum = 0;
-    for (int thread = 0; thread < threads; ++thread) sum += slopes[static_cast<size_t>(thread) * heads + h];
-    grad_k[h] = static_cast<float>(sum);
-  }
+  for (int h = 0; h < heads; ++h) grad_k[h] = slopes.total(h);
 }
 
 }  // extern "C"

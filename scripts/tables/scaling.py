@@ -1,0 +1,25 @@
+"""Tables of what large graphs cost: measured by tokens, and estimated for machines that were not at hand."""
+
+from gyroformer.bench.cost_model import Machine, step_seconds
+from tables.markdown import markdown
+
+TOKENS = {
+    "tokens": "tokens",
+    "seconds": "seconds, forward and backward",
+    "ns_per_token": "ns a token",
+    "peak_gb": "peak GB",
+}
+#: GPUs with 1.5 TB/s of memory bandwidth; eight joined by 300 GB/s, 64 by a network of 25 GB/s
+MEMORY, LATENCY = 1.5e12, 2e-5
+PLACES = {8: 3e11, 64: 2.5e10}
+NODES, EDGES = 10**7, 10**8
+
+
+def estimated() -> str:
+    """Return the estimated step of a graph of 10⁸ edges on 8 and 64 GPUs."""
+    rows = []
+    for processes, link in PLACES.items():
+        machine = Machine.of_bandwidth(MEMORY, link, LATENCY)
+        parts = step_seconds(machine, nodes=NODES, edges=EDGES, processes=processes)
+        rows.append([f"{processes} GPUs", *(f"{1e3 * value:.0f} ms" for value in parts.values())])
+    return markdown(["estimate", "tokens", "near lists", "traffic", "a step"], rows)
