@@ -13,20 +13,7 @@ from collections.abc import Callable
 
 from tables.choice import curved_or_flat, how_long
 from tables.geometry import MARGINS, cost, exactness, pairs, speed, summary
-from tables.jobs import (
-    LAPLACIAN,
-    NEW_NODES,
-    READER,
-    classify,
-    curvature_rows,
-    embed,
-    graph_level,
-    large,
-    link,
-    models,
-    near,
-    sampled,
-)
+from tables.jobs import LAPLACIAN, NEW_NODES, READER, curvature_rows, graph_level, large, near
 from tables.markdown import ROOT, measured
 from tables.options import (
     graph_options,
@@ -36,7 +23,17 @@ from tables.options import (
     run_options,
     transformer_options,
 )
-from tables.paper import hierarchies, hierarchies_by_width, paper_costs, paper_differences, paper_table
+from tables.paper import (
+    compared,
+    hierarchies,
+    hierarchies_by_width,
+    links,
+    models,
+    paper_costs,
+    paper_differences,
+    paper_table,
+    sampled,
+)
 from tables.paragraphs import model_paragraphs
 from tables.scaling import TOKENS, estimated
 from tables.spaces import NEAREST, RERANK, coverage, fitted
@@ -85,10 +82,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "cost": cost,
     "explorer": lambda: measured("explorer.csv", EXPLORER, text=0),
     "speed": speed,
-    "embed": embed,
+    "embed": lambda: compared("table1"),
     "sampled": sampled,
-    "classify": classify,
-    "link": link,
+    "classify": lambda: compared("table2"),
+    "link": links,
     "curved_or_flat": curved_or_flat,
     "curvature_coverage": coverage,
     "curvature_fitted": fitted,

@@ -2,11 +2,13 @@
 
 import json
 
+from gyroformer.models import MODELS
 from gyroformer.paper.costs import read_costs
 from gyroformer.paper.summary import collected, differences
+from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, TWINS, printed
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
 from gyroformer.runs.rows import Rows, key_of, read_rows
-from tables.markdown import ROOT, markdown
+from tables.markdown import ROOT, markdown, spread
 
 
 def paper_table(name: str) -> str:
@@ -22,13 +24,62 @@ def paper_table(name: str) -> str:
     return markdown(["data set", "model", "ours", "paper", "seeds", "width", "parameters"], rows, text=2)
 
 
-def network_runs(model: str) -> dict[str, list[dict[str, str]]]:
-    """Return the runs of a model in table 1 by network, in the columns of other files of runs."""
+def table_runs(name: str, model: str) -> dict[str, list[dict[str, str]]]:
+    """Return the runs of a row of a table that are done, by column."""
     known, found = paper_rows(), {}
-    for cell in PAPER_TABLES["table1"].cells(models=[model]):
-        done = [known[key] for job in cell.jobs() if (key := key_of(job)) in known]
-        found[cell.column.name] = [{**row, "graph": row["dataset"], "map": row["value"]} for row in done]
-    return found
+    for cell in PAPER_TABLES[name].cells(models=[model]):
+        found[cell.column.name] = [known[key] for job in cell.jobs() if (key := key_of(job)) in known]
+    return {column: rows for column, rows in found.items() if rows}
+
+
+def compared(name: str) -> str:
+    """Return FPS-T beside its flat twin and what the paper prints for both, column by column."""
+    runs, rows = {model: table_runs(name, model) for model in TWINS}, []
+    for column in PAPER_TABLES[name].columns:
+        sides = [runs[model].get(column.name, []) for model in TWINS]
+        if not all(sides):
+            continue
+        first = sides[0][0]
+        third = first["split"].split()[0] if column.split else first["curvatures"].strip("[]")
+        paper = [printed(name, column.dataset, model) for model in TWINS]
+        row = [column.name, str(min(len(side) for side in sides)), third]
+        rows.append(
+            [*row, *(spread(side, "value") for side in sides), *(f"{value[0]:.2f}" for value in paper)]
+        )
+    third = "split" if PAPER_TABLES[name].task == "classify" else "curvatures, first seed"
+    return markdown(["graph", "runs", third, "FPS-T", "TokenGT", "paper: FPS-T", "TokenGT"], rows)
+
+
+def links() -> str:
+    """Return FPS-T on held-out edges: its recipe, the metrics of the test, and validation."""
+    rows = []
+    for graph, some in table_runs("links", "fpst").items():
+        more = [
+            {**row, **{key: str(value) for key, value in json.loads(row["others"]).items()}} for row in some
+        ]
+        metrics = [spread(more, metric) for metric in ("value", "test_ap", "validation")]
+        rows.append([graph, some[0]["recipe"], str(len(some)), *metrics])
+    return markdown(["graph", "recipe", "runs", "test AUC", "test AP", "validation AUC"], rows, text=2)
+
+
+def models() -> str:
+    """Return every model by name, with its metrics on Cora and on Web-Edu."""
+    rows = []
+    for name, spec in MODELS.items():
+        cora = {} if name in POINTS_ONLY else table_runs("table2", name)
+        sides = cora.get("cora", []), table_runs("table1", name).get("web-edu", [])
+        rows.append([f"`{name}`", spec.about, *(spread(side, "value") for side in sides)])
+    return markdown(["model", "what it is", "Cora, test F1", "Web-Edu, mAP"], rows, text=2)
+
+
+def sampled() -> str:
+    """Return what sampled negatives cost on Web-Edu."""
+    sides = {
+        "all": table_runs("table1", "fpst").get("web-edu", []),
+        "512, drawn anew in each step": table_runs("ablations", SAMPLED).get("web-edu", []),
+    }
+    rows = [[name, spread(some[:1], "value")] for name, some in sides.items()]
+    return markdown(["non-neighbours in the loss (Web-Edu, seed 0, equal epochs)", "mAP"], rows)
 
 
 def hierarchies() -> str:
