@@ -59,7 +59,7 @@ def test_a_table_has_one_split_for_all_models():
         assert len({cell.job().objective.split for cell in table.cells([dataset])}) == 1
     assert table.datasets.count("airport (legacy)") == 1
     assert "points" not in table.models
-    assert len(TABLES["table1"].cells()) == 4 * (len(MODELS) + 1)
+    assert len(TABLES["table1"].cells()) == 4 * (len(MODELS) + 2)
     seeds = {cell.variant.name: cell.seeds for cell in TABLES["table1"].cells(["web-edu"])}
     assert (seeds["fpst"], seeds["tokengt"], seeds["gcn"]) == (5, 5, 3)
 

@@ -5,7 +5,7 @@ from small_graphs import labelled_graph
 from torch_geometric.data import Data
 
 from gyroformer.errors import DataError, UsageError
-from gyroformer.tasks.embed import Reconstruction
+from gyroformer.tasks.embed import EmbedObjective, Reconstruction
 
 
 def literal_loss(model, data, *, squared=True):
@@ -30,6 +30,42 @@ def test_the_loss_is_the_papers_with_its_sign_corrected(squared):
     torch.testing.assert_close(got, literal_loss(model, data, squared=squared))
     want = torch.autograd.grad(literal_loss(model, data, squared=squared), list(model.parameters()))
     torch.testing.assert_close(torch.autograd.grad(got, list(model.parameters())), want)
+
+
+def test_ranked_by_the_inner_product_the_neighbour_stands_in_the_sum():
+    data, model = labelled_graph(20), Placed(20, k=(0.0, 0.0))
+    task = Reconstruction(data, score="dot")
+    x = 2 * model.u.flatten(1)  # a tangent vector is half as long as its geodesic
+    s, adjacent = 2 * x @ x.mT, torch.zeros(20, 20, dtype=torch.bool)
+    adjacent[data.edge_index[0], data.edge_index[1]] = True
+    want = 0.0
+    for u, v in data.edge_index.mT.tolist():
+        others = 1 + sum(torch.exp(s[u, w]) for w in range(20) if w != u and not adjacent[u, w])
+        want = want + torch.log1p(others * torch.exp(-s[u, v]))
+    got = task.loss(model)
+    torch.testing.assert_close(got, want)
+    torch.testing.assert_close(torch.autograd.grad(got, model.u), torch.autograd.grad(want, model.u))
+
+
+def test_ranked_by_the_inner_product_the_largest_comes_first():
+    path = torch.tensor([[0, 1, 2], [1, 2, 3]])
+    data, model = Data(edge_index=path, num_nodes=4), Placed(4, k=(0.0,))
+    with torch.no_grad():
+        model.u.zero_()
+        model.u[:, 0, 0] = torch.tensor([1.0, 5.0, -1.0, -2.0])  # 0 and 1 point the same way, far apart
+        assert Reconstruction(data, score="dot").evaluate(model)["map"] == pytest.approx(100 * (3 + 5 / 6) / 4)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"rank_by": "depth"}, "--rank-by depth is for a hierarchy"),
+        ({"rank_by": "dot", "squared": False}, "--plain-distance has no effect with --rank-by dot"),
+    ],
+)
+def test_a_score_without_effect_is_refused(values, said):
+    with pytest.raises(UsageError, match=said):
+        EmbedObjective(**values)
 
 
 def test_sampled_negatives_estimate_the_sum_over_all():

@@ -180,7 +180,7 @@ class GraphEmbedder(
             raise UsageError("ancestors() needs hierarchy=True; nearest() gives the nearest nodes")
         n = checked(int, n, "n", Range(at_least=1))
         index = torch.tensor([self._ids.index(node)], device=self._positions.device)
-        costs = -task.score.rows(self._positions, index)
+        costs = task.score.costs(self._positions, index)
         costs[0, index] = torch.inf
         values, columns = smallest(costs, min(n, len(self._ids.names) - 1))
         found = zip(columns[0].tolist(), values[0].tolist(), strict=True)

@@ -89,7 +89,7 @@ def ancestors(run: Restored, nodes: Tensor, count: int) -> Answer:
     positions, score, ids, rows = run.positions(), run.hierarchy.score, run.data.ids, []
     for block in row_blocks(nodes, len(positions)):
         with torch.no_grad():
-            costs = -score.rows(positions, block)
+            costs = score.costs(positions, block)
         costs[torch.arange(block.numel()), block] = torch.inf
         values, columns = smallest(costs, min(count, len(positions) - 1))
         given = run.hierarchy.ancestors.adjacent(block).gather(1, columns)

@@ -212,7 +212,7 @@ CURVED_EARLY = {"lr": 2e-2, "curvature_lr": 2e-2}
 
 
 def _ancestors(
-    name: str, model: str, score: str = "depth", options: Mapping[str, Any] | None = None
+    name: str, model: str, score: str = "auto", options: Mapping[str, Any] | None = None
 ) -> Variant:
     """Return a model of hierarchies with a score."""
     objective = {"hierarchy": True, "closure": True, "rank_by": score}
@@ -242,12 +242,19 @@ def _of_width(model: str, width: int) -> Variant:
     return Variant(f"{model}, width {width}", model, {"model": {"options": options}})
 
 
+#: free points without a curvature, ranked by their inner products
+FLAT_DOT = {"objective": {"rank_by": "dot"}, "model": {"options": FLAT}}
+
 TABLES = {
     "table1": Table(
         "table1",
         "embed",
         tuple(Column(name, epochs=LONGER.get(name)) for name in NETWORKS),
-        (*_plain(), Variant("fpst with recipe paper", "fpst", recipe="paper")),
+        (
+            *_plain(),
+            Variant("flat points by inner product", "points", FLAT_DOT),
+            Variant("fpst with recipe paper", "fpst", recipe="paper"),
+        ),
         seeds=(5, 3),
         title="graph reconstruction, mAP in percent",
     ),

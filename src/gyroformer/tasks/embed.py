@@ -8,6 +8,9 @@ without that term the loss has no lower bound. In other words
 .. math:: L = \sum_{(u,v) \in E} d(u,v)^2 + \sum_u \deg(u) \log S_u .
 
 The term of an edge with a weight counts so many times: :math:`\sum w_{uv} d(u,v)^2 + \sum_u (\sum_v w_{uv}) \log S_u`.
+
+With the inner product s in the place of −d² this would have no lower bound, so there the neighbour stands in the sum
+too: :math:`L = \sum_{(u,v) \in E} \log(1 + e^{-s(u,v)} S_u)`.
 """
 
 from collections.abc import Mapping
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from gyroformer.models.base import GraphModel
     from gyroformer.tasks.hierarchy import Hierarchy
     from gyroformer.tasks.negatives import Negatives
+    from gyroformer.tasks.scores import ScoreKind
     from gyroformer.tasks.task import Ready
 
 #: nodes up to which "auto" takes all pairs: fifty million, half a second a step on one core (docs/scaling.md)
@@ -79,10 +83,11 @@ class EmbedObjective(Options):
         default="auto",
         neutral="auto",
     )
-    rank_by: Literal["depth", "distance", "dot"] = option(
-        "of a hierarchy: what ancestors are ranked by: distance and depth, distance alone, or the inner product",
-        default="depth",
-        neutral="depth",
+    rank_by: Literal["auto", "depth", "distance", "dot"] = option(
+        "what others are ranked by: distance and depth (of a hierarchy), distance alone, or the inner product; auto is "
+        "depth in a hierarchy, else distance",
+        default="auto",
+        neutral="auto",
     )
     hold_out: float = option(
         "of a hierarchy: share of the pairs that follow from others to hold out for a test",
@@ -105,8 +110,18 @@ class EmbedObjective(Options):
         unused = [name for name, usual in (("near", NEAR), ("far", FAR)) if getattr(self, name) != usual]
         if unused and self.negatives not in ("near", "auto"):
             raise UsageError(f"--{unused[0]} has no effect without --negatives near: add it, or leave it out")
-        if self.hierarchy and not self.squared:
-            raise UsageError("--plain-distance has no effect with --hierarchy: leave it out")
+        if self.rank_by == "depth" and not self.hierarchy:
+            raise UsageError("--rank-by depth is for a hierarchy: add --hierarchy, or leave it out")
+        if (self.hierarchy or self.score == "dot") and not self.squared:
+            other = "--hierarchy" if self.hierarchy else "--rank-by dot"
+            raise UsageError(f"--plain-distance has no effect with {other}: leave it out")
+
+    @property
+    def score(self) -> "ScoreKind":
+        """What others are ranked by."""
+        if self.rank_by == "auto":
+            return "depth" if self.hierarchy else "distance"
+        return self.rank_by
 
 
 class Reconstruction(Task):
@@ -115,6 +130,7 @@ class Reconstruction(Task):
     Args:
         data: the graph.
         squared: whether the exponent holds the squared distance.
+        score: what neighbours are ranked by, ``"distance"`` or ``"dot"``.
         negatives: ``"near"`` for near nodes and drawn ones, or a number of nodes drawn anew in each step to stand for
             all others, instead of all pairs.
         near: nodes on a near list.
@@ -147,6 +163,7 @@ class Reconstruction(Task):
         data: "Data",
         *,
         squared: bool = True,
+        score: "ScoreKind" = "distance",
         negatives: int | str | None = None,
         near: int = NEAR,
         far: int = FAR,
@@ -157,9 +174,10 @@ class Reconstruction(Task):
 
         from gyroformer.ops.neighbours import Neighbours
         from gyroformer.tasks.negatives import NearNegatives, make_negatives
+        from gyroformer.tasks.scores import PairScore
 
         nodes, device = int(data.num_nodes or 0), data.edge_index.device
-        self.data, self.squared = data, squared
+        self.data, self.squared, self.score = data, squared, PairScore(score)
         self.neighbours = Neighbours.of(data.edge_index, nodes)
         self.degree = self.neighbours.degree
         if not bool(self.degree.any()):
@@ -193,11 +211,19 @@ class Reconstruction(Task):
             chosen_map_nodes(objective, nodes),
         )
         data = ready(graph, objective.use_features)
-        lists = {"near": objective.near, "far": objective.far}
         task = cls(
-            data, squared=objective.squared, negatives=negatives, **lists, map_nodes=map_nodes, seed=seed
+            data,
+            squared=objective.squared,
+            score=objective.score,
+            negatives=negatives,
+            near=objective.near,
+            far=objective.far,
+            map_nodes=map_nodes,
+            seed=seed,
         )
         task.notes = notes_of(objective, nodes, "mAP is the mean")
+        if objective.score == "dot":
+            task.notes += ("neighbours are ranked by the inner product; predict and report go by distance",)
         return task
 
     def loss(self, model: "GraphModel") -> "Tensor":
@@ -211,19 +237,33 @@ class Reconstruction(Task):
 
         positions = model.positions(self.data)
         edges, rows = share(self.source.numel()), share(len(positions))
-        distances = positions.pair_squared_dist(self.source[edges], self.target[edges])
+        ends = self.source[edges], self.target[edges]
+        partition = negatives.log_partition(positions, squared=self.squared, bias=self.score.bias(positions))
+        if self.score.kind == "dot":
+            terms = self._bounded_terms(partition, self.score.pairs(positions, *ends), ends)
+            return (terms if self.weight is None else self.weight[edges] * terms).sum()
+        distances = positions.pair_squared_dist(*ends)
         if not self.squared:
             distances = plain_distance(distances)
-        partition = negatives.log_partition(positions, squared=self.squared)
         near = distances if self.weight is None else self.weight[edges] * distances
         return 2 * near.sum() + (self.strength * partition)[rows].sum()
+
+    def _bounded_terms(
+        self, partition: "Tensor", scores: "Tensor", ends: "tuple[Tensor, Tensor]"
+    ) -> "Tensor":
+        """Return the loss of each edge, of both its directions, with the neighbour in the sum."""
+        from torch.nn.functional import softplus
+
+        return softplus(partition[ends[0]] - scores) + softplus(partition[ends[1]] - scores)
 
     def evaluate(self, model: "GraphModel") -> dict[str, float]:
         """Return the mean average precision in percent, on the graph itself."""
         from gyroformer.tasks.average_precision import precision_of
 
         positions = model.positions(self.data)
-        found = precision_of(positions.squared_dist_rows, self.neighbours, nodes=self.map_nodes)
+        found = precision_of(
+            lambda rows: self.score.costs(positions, rows), self.neighbours, nodes=self.map_nodes
+        )
         return {"map": 100 * found.mean, **found.interval_as("map_interval")}
 
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:

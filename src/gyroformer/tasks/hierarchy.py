@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gyroformer.ops.neighbours import Neighbours
     from gyroformer.ops.positions import Positions
     from gyroformer.tasks.negatives import Negatives
-    from gyroformer.tasks.scores import HierarchyScore
+    from gyroformer.tasks.scores import PairScore
     from gyroformer.tasks.task import Ready
 
 #: nodes of a cycle that an error names
@@ -99,7 +99,7 @@ class Hierarchy(Task):
         self,
         data: "Data",
         order: Order,
-        score: "HierarchyScore",
+        score: "PairScore",
         *,
         negatives: int | str | None = None,
         near: int = NEAR,
@@ -130,7 +130,7 @@ class Hierarchy(Task):
         cls, graph: "Data", objective: EmbedObjective, ready: "Ready", *, seed: int, **given: Any
     ) -> Self:
         """Return the task; large graphs get near negatives and sampled metrics unless the objective says."""
-        from gyroformer.tasks.scores import HierarchyScore
+        from gyroformer.tasks.scores import PairScore
 
         order = order_of(graph, objective, seed)
         nodes = int(graph.num_nodes or 0)
@@ -138,7 +138,7 @@ class Hierarchy(Task):
         task = cls(
             data,
             order,
-            HierarchyScore(objective.rank_by),
+            PairScore(objective.score),
             negatives=chosen_negatives(objective.negatives, nodes),
             near=objective.near,
             far=objective.far,
@@ -170,7 +170,7 @@ class Hierarchy(Task):
 
         positions = model.positions(self.data)
         above = precision_of(
-            lambda rows: -self.score.rows(positions, rows), self.ancestors, nodes=self.map_nodes
+            lambda rows: self.score.costs(positions, rows), self.ancestors, nodes=self.map_nodes
         )
         near = precision_of(positions.squared_dist_rows, self.related, nodes=self.map_nodes)
         return {
@@ -214,7 +214,7 @@ class Hierarchy(Task):
 
         def costs(rows: "Tensor") -> "Tensor":
             # the ancestors that were learned from count neither way: nobody would ask for them
-            found = -self.score.rows(positions, rows)
+            found = self.score.costs(positions, rows)
             known = self.ancestors.adjacent(rows) & ~held.adjacent(rows)
             return found.masked_fill(known, float(torch.finfo(found.dtype).max))
 

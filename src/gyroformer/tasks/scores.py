@@ -1,9 +1,10 @@
-r"""How likely it is that one node is an ancestor of another, from where both are.
+r"""How likely it is that one node is an ancestor, or a neighbour, of another, from where both are.
 
 .. math:: s(u, v) = -d(u, v)^2 + a\,(\rho_u - \rho_v)
 
 where :math:`\rho` is the distance from the origin and a is learned: an ancestor is near, and nearer to the centre.
-``distance`` is the first term alone, which is the same both ways; ``dot`` is the inner product of the coordinates.
+``distance`` is the first term alone, which is the same both ways; ``dot`` is :math:`\rho_u^2 + \rho_v^2 - d(u, v)^2`,
+in a flat space twice the inner product. Neighbours of a graph without directions have one of these two.
 """
 
 from typing import Literal
@@ -20,8 +21,8 @@ START = 5.0
 Bias = tuple[Tensor, Tensor] | None
 
 
-class HierarchyScore(nn.Module):
-    """The score s(u, v) of v as an ancestor of u.
+class PairScore(nn.Module):
+    """The score s(u, v) of v as an ancestor or a neighbour of u.
 
     Args:
         kind: ``"depth"``, ``"distance"`` or ``"dot"``.
@@ -47,10 +48,10 @@ class HierarchyScore(nn.Module):
         near, bias = -positions.pair_squared_dist(below, above), self.bias(positions)
         return near if bias is None else near + bias[0][below] + bias[1][above]
 
-    def rows(self, positions: Positions, below: Tensor) -> Tensor:
-        """Return the scores ``(R, N)`` of all nodes as ancestors of some."""
-        near, bias = -positions.squared_dist_rows(below), self.bias(positions)
-        return near if bias is None else near + bias[0][below, None] + bias[1]
+    def costs(self, positions: Positions, below: Tensor) -> Tensor:
+        """Return −s, ``(R, N)``, of all nodes beside some: the smallest comes first, as with distances."""
+        far, bias = positions.squared_dist_rows(below), self.bias(positions)
+        return far if bias is None else far - bias[0][below, None] - bias[1]
 
     def height(self, positions: Positions) -> Tensor:
         """Return a number for each node, ``(N,)``, that is larger for an ancestor than for its descendants."""
