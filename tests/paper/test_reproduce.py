@@ -15,6 +15,7 @@ from gyroformer.models import MODELS
 from gyroformer.options import option
 from gyroformer.options.training import TrainOptions
 from gyroformer.paper import summary, tables
+from gyroformer.paper.costs import Cost, cost_rows
 from gyroformer.paper.run import run_cells
 from gyroformer.paper.summary import collected, differences
 from gyroformer.paper.tables import TABLES, Column, Table, Variant, best_published, printed
@@ -205,6 +206,15 @@ def test_drawn_splits_widen_the_interval_and_the_family_is_the_table():
     assert texas["half"] > 2 * cora["half"]
     assert all(row["holm"] >= row["t"] for row in found)
     assert all(cell["test_half"] > 2 for cell in collected(cells, rows))
+
+
+def test_costs_that_were_measured_before_stay():
+    def cost(model, part, milliseconds):
+        return Cost("web-edu", model, part, milliseconds, 0.1, None, repeats=20, threads=1)
+
+    kept = cost_rows([cost("tokengt", "training", 10.0), cost("gcn", "training", 4.0)])
+    rows = cost_rows([cost("fpst", "training", 12.0), cost("gcn", "training", 5.0)], kept)
+    assert [(row["model"], row["ratio"]) for row in rows] == [("fpst", 1.2), ("tokengt", 1.0), ("gcn", 0.5)]
 
 
 @pytest.mark.skipif(not os.environ.get("GYROFORMER_DATA"), reason="GYROFORMER_DATA is not set")

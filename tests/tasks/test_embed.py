@@ -53,7 +53,9 @@ def test_ranked_by_the_inner_product_the_largest_comes_first():
     with torch.no_grad():
         model.u.zero_()
         model.u[:, 0, 0] = torch.tensor([1.0, 5.0, -1.0, -2.0])  # 0 and 1 point the same way, far apart
-        assert Reconstruction(data, score="dot").evaluate(model)["map"] == pytest.approx(100 * (3 + 5 / 6) / 4)
+        assert Reconstruction(data, score="dot").evaluate(model)["map"] == pytest.approx(
+            100 * (3 + 5 / 6) / 4
+        )
 
 
 @pytest.mark.parametrize(

@@ -124,9 +124,12 @@ def _costs(
     TABLES["table1"].cells(datasets, models)  # names that are not there are said
     file = results / "costs.csv"
     if not collect_only:
-        found = measure_costs(datasets or NETWORKS, models or paper_models(), threads=threads, tell=_say)
-        measured = cost_rows(found)
-        write_table(file, list(measured[0]), measured)
+        # as they come: whoever stops the command keeps what is measured
+        for costs in measure_costs(
+            datasets or NETWORKS, models or paper_models(), threads=threads, tell=_say
+        ):
+            measured = cost_rows(costs, read_costs(file))
+            write_table(file, list(measured[0]), measured)
     rows = read_costs(file)
     if as_json:
         print_json({"table": "costs", "rows": rows})

@@ -8,7 +8,7 @@ import csv
 import dataclasses as dc
 import multiprocessing as mp
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,9 +61,9 @@ def measure_costs(
     repeats: int = REPEATS,
     threads: int = 1,
     tell: Callable[[str], None] = lambda line: None,
-) -> list[Cost]:
-    """Return the costs, each model in a process of its own, one after the other."""
-    context, found = mp.get_context("spawn"), list[Cost]()
+) -> Iterator[list[Cost]]:
+    """Yield the costs of one model after the other, each in a process of its own."""
+    context = mp.get_context("spawn")
     for dataset in datasets:
         for model in models:
             receiver, sender = context.Pipe(duplex=False)
@@ -77,9 +77,8 @@ def measure_costs(
                 continue
             finally:
                 child.join()
-            found += costs
             tell(f"{dataset} {model}: " + ", ".join(f"{one.part} {one.milliseconds:.1f} ms" for one in costs))
-    return found
+            yield costs
 
 
 def _measured(dataset: str, model: str, repeats: int, threads: int, sender: Any) -> None:
@@ -133,14 +132,23 @@ def _training(learner: Any) -> Callable[[], None]:
     return step
 
 
-def cost_rows(costs: Sequence[Cost]) -> list[dict[str, Any]]:
-    """Return the costs as rows, each with its time beside the flat twin's."""
-    twins = {(one.dataset, one.part): one.milliseconds for one in costs if one.model == TWIN}
-    rows = []
-    for one in costs:
-        twin = twins.get((one.dataset, one.part))
-        rows.append({**dc.asdict(one), "ratio": None if not twin else round(one.milliseconds / twin, 3)})
-    return rows
+def cost_rows(measured: Sequence[Cost], kept: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+    """Return the costs as rows, each with its time beside the flat twin's; those kept stay unless measured anew."""
+    rows = {_key(row): dict(row) for row in [*kept, *map(dc.asdict, measured)]}
+    twins = {
+        (row["dataset"], row["part"]): row["milliseconds"] for row in rows.values() if row["model"] == TWIN
+    }
+    for row in rows.values():
+        twin = twins.get((row["dataset"], row["part"]))
+        row["ratio"] = None if not twin else round(row["milliseconds"] / twin, 3)
+    return [rows[key] for key in sorted(rows)]
+
+
+def _key(row: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Return the place of a row: by network and model as in the table, then by pass."""
+    table = TABLES["table1"]
+    parts = table.datasets.index(row["dataset"]), table.models.index(row["model"])
+    return *parts, PASSES.index(row["part"])
 
 
 def read_costs(path: Path) -> list[dict[str, Any]]:
