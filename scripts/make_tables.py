@@ -31,6 +31,7 @@ from tables.paper import (
     models,
     paper_costs,
     paper_differences,
+    paper_matrix,
     paper_table,
     sampled,
 )
@@ -99,6 +100,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "hierarchies": hierarchies,
     "hierarchies_by_width": lambda: hierarchies_by_width("mammals"),
     **{f"{name}_differences": lambda name=name: paper_differences(name) for name in SHOWN},
+    **{f"{name}_matrix": lambda name=name: paper_matrix(name) for name in ("table1", "table2")},
     "costs": paper_costs,
     "curvature": lambda: curvature_rows(seconds=False),
     "curvature_seconds": lambda: curvature_rows(seconds=True),

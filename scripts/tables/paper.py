@@ -5,7 +5,7 @@ import json
 from gyroformer.models import MODELS
 from gyroformer.paper.costs import read_costs
 from gyroformer.paper.summary import collected, differences
-from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, TWINS, printed
+from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, TWINS, Column, best_published, printed
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
 from gyroformer.runs.rows import Rows, key_of, read_rows
 from tables.markdown import ROOT, markdown, spread
@@ -22,6 +22,29 @@ def paper_table(name: str) -> str:
     if not rows:
         return "No runs yet."
     return markdown(["data set", "model", "ours", "paper", "seeds", "width", "parameters"], rows, text=2)
+
+
+def paper_matrix(name: str) -> str:
+    """Return a table of the paper at a glance, a column for each data set: ours, the paper's in brackets."""
+    table = PAPER_TABLES[name]
+    found = {(row["model"], row["dataset"]): row for row in collected(table.cells(), paper_rows())}
+    columns = [column for column in table.columns if any(column.name == dataset for _, dataset in found)]
+
+    def cell(model: str, column: Column) -> str:
+        row, paper = found.get((model, column.name)), printed(name, column.dataset, model)
+        ours = "–" if row is None else f"{row['mean']:.2f}"
+        half = "" if row is None or row["low"] is None else f" ± {row['mean'] - row['low']:.2f}"
+        return ours + half + ("" if paper is None else f" [{paper[0]:.2f}]")
+
+    rows = [
+        [f"`{model}`", *(cell(model, column) for column in columns)]
+        for model in table.models
+        if any(model == of for of, _ in found)
+    ]
+    best = [best_published(column.name) for column in columns]
+    if any(best):
+        rows.append(["best published, any width", *("–" if one is None else f"{one[0]:.2f}" for one in best)])
+    return markdown(["model", *(column.name for column in columns)], rows) if rows else "No runs yet."
 
 
 def table_runs(name: str, model: str) -> dict[str, list[dict[str, str]]]:
