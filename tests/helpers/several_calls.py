@@ -154,6 +154,32 @@ def sums_and_gradients(out):
     torch.save({"loss": whole[0], "count": whole[1], "grad": weight.grad, "rows": everyone}, out)
 
 
+def attention_steps(given, read, out):
+    """Write the attention part of blocks over tokens that processes share, and its gradients summed."""
+    from gyroformer.ops.attention import Part, TokenLayout
+    from gyroformer.ops.blockwise import attention_step
+    from gyroformer.ops.native.fused_block import Weights
+    from gyroformer.processes.group import joined, together
+    from gyroformer.processes.launch import connected
+    from gyroformer.processes.tensors import gathered, share, sum_gradients
+
+    found = []
+    with connected("cpu", WAIT), together():
+        for tensors in given:
+            u, k, *weights = leaves = [tensor.clone().requires_grad_() for tensor in tensors]
+            tokens = u.shape[1]
+            first, rest = share(read), share(tokens - read)
+            rest = slice(read + rest.start, read + rest.stop)
+            part = None if joined() is None else Part((first, rest), tokens, read)
+            mine = torch.cat((u[:, first], u[:, rest]), dim=1)
+            layout = TokenLayout(read=first.stop - first.start, part=part)
+            value = attention_step(mine, k, Weights(*weights), eps=1e-5, layout=layout)
+            (value * torch.linspace(0, 1, read)[first, None]).sum().backward()
+            sum_gradients(leaves)
+            found.append([gathered(value[0].detach()), *(leaf.grad for leaf in leaves)])
+    torch.save(found, out)
+
+
 def train_with_nan(times, out):
     """Train with a loss that is not a number in process 1 alone, ``times`` times; write what became of it."""
     from small_graphs import blocks_graph
