@@ -132,26 +132,30 @@ def train_all(names, files, out):
                 (Path(out) / f"{name}.json").write_text(json.dumps(done.results))
 
 
-def sums_and_gradients(out):
-    """Write what functions of shared rows and their gradients are, in this process."""
+def sums_and_gradients(total, out):
+    """Write what functions of ``total`` shared rows and their gradients are, in this process."""
     from gyroformer.processes.group import together
     from gyroformer.processes.launch import connected
-    from gyroformer.processes.tensors import all_sum, gathered, share, sum_gradients, sum_numbers
+    from gyroformer.processes.tensors import LARGE, all_sum, gathered, share, sum_gradients, sum_numbers
 
     with connected("cpu", WAIT), together():
-        weight = torch.linspace(-1, 2, 7, dtype=torch.float64, requires_grad=True)
-        mine = share(7)
+        weight = torch.linspace(-1, 2, total, dtype=torch.float64, requires_grad=True)
+        large = torch.nn.Parameter(torch.zeros(LARGE, dtype=torch.float64))
+        mine = share(total)
         rows = weight[mine].exp()
-        everyone = gathered(rows[:, None])[:, 0]
+        asked, known = (gathered(rows[:, None], some)[:, 0] for some in (None, total))
+        assert torch.equal(asked, known)
+        everyone = 0.25 * asked + 0.75 * known
         square = all_sum(rows.square().sum())
         # of this process; the parts add up to the same whatever the number of processes
-        part = (everyone.roll(1)[mine] * square.sin()).sum()
+        part = (everyone.roll(1)[mine] * square.sin()).sum() + large.sum() * rows.detach().sum()
         (slope,) = torch.autograd.grad(part, weight, create_graph=True)
         part.backward()
-        sum_gradients([weight])
+        sum_gradients([weight, large])
         whole = sum_numbers([part.item(), 1.0])
         assert slope.requires_grad
-    torch.save({"loss": whole[0], "count": whole[1], "grad": weight.grad, "rows": everyone}, out)
+    found = {"loss": whole[0], "count": whole[1], "grad": weight.grad, "rows": everyone}
+    torch.save(found | {"large": large.grad}, out)
 
 
 def attention_steps(given, read, out):
