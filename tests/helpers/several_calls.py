@@ -114,6 +114,30 @@ JOBS = {
     ),
 }
 
+#: jobs on data sets, which need the files
+REAL_JOBS = {
+    "texas": (
+        "embed",
+        {
+            "dataset": "texas",
+            "graph": {"source": "texas"},
+            "training": {"epochs": 40, "eval_every": 40},
+            "dtype": "float64",
+        },
+    ),
+}
+#: from curvature 0, in float32
+FLAT_JOB = {
+    "embed-flat": (
+        "embed",
+        {
+            "graph": {"source": "GRAPH"},
+            "model": {"options": {"heads": 2, "edge_tokens": "undirected", "identifiers": 8}},
+            "training": {"epochs": 40, "eval_every": 40},
+        },
+    )
+}
+
 
 def train_all(names, files, out):
     """Run jobs into folders of ``out``; the first process writes."""
@@ -124,7 +148,7 @@ def train_all(names, files, out):
 
     with connected("cpu", WAIT):
         for name in names:
-            task, values = JOBS[name]
+            task, values = (JOBS | REAL_JOBS | FLAT_JOB)[name]
             graph = {key: files.get(value, value) for key, value in values["graph"].items()}
             job = make_job(task, **{**values, "graph": graph, "seed": 3})
             done = run_job(job, out=Path(out) / name, report=False)
@@ -132,26 +156,76 @@ def train_all(names, files, out):
                 (Path(out) / f"{name}.json").write_text(json.dumps(done.results))
 
 
-def sums_and_gradients(out):
-    """Write what functions of shared rows and their gradients are, in this process."""
+def train_flat(files, out):
+    """Train from curvature 0 with a first step that leaves out what is 0 up to rounding.
+
+    In a flat space a vector added to all points changes no distance. The last bias of a block adds one, and so does
+    that of a hidden unit that is positive at every node: their gradients are rounding, of which Adam makes whole steps.
+    """
+    plain = torch.optim.Adam.step
+
+    def step(optimizer, *args, **kwargs):
+        if not optimizer.state:
+            gradients = [p.grad for group in optimizer.param_groups for p in group["params"]]
+            largest = max(float(gradient.abs().max()) for gradient in gradients)
+            for gradient in gradients:
+                gradient[gradient.abs() < 1e-5 * largest] = 0
+        return plain(optimizer, *args, **kwargs)
+
+    torch.optim.Adam.step = step
+    train_all(list(FLAT_JOB), files, out)
+
+
+def sums_and_gradients(total, out):
+    """Write what functions of ``total`` shared rows and their gradients are, in this process."""
     from gyroformer.processes.group import together
     from gyroformer.processes.launch import connected
-    from gyroformer.processes.tensors import all_sum, gathered, share, sum_gradients, sum_numbers
+    from gyroformer.processes.tensors import LARGE, all_sum, gathered, share, sum_gradients, sum_numbers
 
     with connected("cpu", WAIT), together():
-        weight = torch.linspace(-1, 2, 7, dtype=torch.float64, requires_grad=True)
-        mine = share(7)
+        weight = torch.linspace(-1, 2, total, dtype=torch.float64, requires_grad=True)
+        large = torch.nn.Parameter(torch.zeros(LARGE, dtype=torch.float64))
+        mine = share(total)
         rows = weight[mine].exp()
-        everyone = gathered(rows[:, None])[:, 0]
+        asked, known = (gathered(rows[:, None], some)[:, 0] for some in (None, total))
+        assert torch.equal(asked, known)
+        everyone = 0.25 * asked + 0.75 * known
         square = all_sum(rows.square().sum())
         # of this process; the parts add up to the same whatever the number of processes
-        part = (everyone.roll(1)[mine] * square.sin()).sum()
+        part = (everyone.roll(1)[mine] * square.sin()).sum() + large.sum() * rows.detach().sum()
         (slope,) = torch.autograd.grad(part, weight, create_graph=True)
         part.backward()
-        sum_gradients([weight])
+        sum_gradients([weight, large])
         whole = sum_numbers([part.item(), 1.0])
         assert slope.requires_grad
-    torch.save({"loss": whole[0], "count": whole[1], "grad": weight.grad, "rows": everyone}, out)
+    found = {"loss": whole[0], "count": whole[1], "grad": weight.grad, "rows": everyone}
+    torch.save(found | {"large": large.grad}, out)
+
+
+def attention_steps(given, read, out):
+    """Write the attention part of blocks over tokens that processes share, and its gradients summed."""
+    from gyroformer.ops.attention import Part, TokenLayout
+    from gyroformer.ops.blockwise import attention_step
+    from gyroformer.ops.native.fused_block import Weights
+    from gyroformer.processes.group import joined, together
+    from gyroformer.processes.launch import connected
+    from gyroformer.processes.tensors import gathered, share, sum_gradients
+
+    found = []
+    with connected("cpu", WAIT), together():
+        for tensors in given:
+            u, k, *weights = leaves = [tensor.clone().requires_grad_() for tensor in tensors]
+            tokens = u.shape[1]
+            first, rest = share(read), share(tokens - read)
+            rest = slice(read + rest.start, read + rest.stop)
+            part = None if joined() is None else Part((first, rest), tokens, read)
+            mine = torch.cat((u[:, first], u[:, rest]), dim=1)
+            layout = TokenLayout(read=first.stop - first.start, part=part)
+            value = attention_step(mine, k, Weights(*weights), eps=1e-5, layout=layout)
+            (value * torch.linspace(0, 1, read)[first, None]).sum().backward()
+            sum_gradients(leaves)
+            found.append([gathered(value[0].detach()), *(leaf.grad for leaf in leaves)])
+    torch.save(found, out)
 
 
 def train_with_nan(times, out):

@@ -59,3 +59,30 @@ def test_the_folder_is_that_of_any_run(runs, count):
     assert len(found.history) == 40
     manifest = json.loads((runs / str(count) / "embed-float64" / "manifest.json").read_text())
     assert f'"processes": {count}' in json.dumps(manifest)
+
+
+def largest_difference(folder, name, start):
+    """Return the largest relative difference of losses in two processes from one; ``start`` trains in them."""
+    courses = []
+    for count in (1, 2):
+        (folder / str(count)).mkdir()
+        start(count, str(folder / str(count)))
+        courses.append(np.array([row["loss"] for row in rows(folder / str(count) / name)]))
+    return np.max(np.abs(courses[1] / courses[0] - 1))
+
+
+def test_flat_starts_differ_by_the_rounding_of_the_first_step_alone(tmp_path):
+    """In float32 from curvature 0: without it, two processes agree as no other runs in float32 do."""
+    files = {"GRAPH": str(write_blocks(tmp_path)[0])}
+
+    def start(count, out):
+        several.run_in(count, several_calls.train_flat, files, out, folder=tmp_path)
+
+    assert largest_difference(tmp_path, "embed-flat", start) < 2e-6
+
+
+def test_a_real_graph_in_float64(data_folder, tmp_path):
+    def start(count, out):
+        several.run_in(count, several_calls.train_all, ["texas"], {}, out, folder=tmp_path)
+
+    assert largest_difference(tmp_path, "texas", start) < CLOSE["float64"]

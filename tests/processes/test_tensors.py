@@ -36,16 +36,18 @@ def test_shares_are_disjoint_and_whole(total):
     assert max(part.stop - part.start for part in parts) <= total // 5 + 1
 
 
-def test_values_and_gradients_are_those_of_one_process(tmp_path):
+@pytest.mark.parametrize("count, total", [(1, 7), (3, 7), (3, 2)])
+def test_values_and_gradients_are_those_of_one_process(tmp_path, count, total):
     """Of an expression with rows gathered and sums over all; every process must find the same."""
-    weight = torch.linspace(-1, 2, 7, dtype=torch.float64, requires_grad=True)
+    weight = torch.linspace(-1, 2, total, dtype=torch.float64, requires_grad=True)
     rows = weight.exp()
     loss = (rows.roll(1) * rows.square().sum().sin()).sum()
     loss.backward()
-    for count in (1, 3):
-        several.run_in(count, several_calls.sums_and_gradients, str(tmp_path / "found.pt"), folder=tmp_path)
-        found = torch.load(tmp_path / "found.pt")
-        assert found["count"] == count
-        assert found["loss"] == pytest.approx(loss.item(), rel=1e-14)
-        torch.testing.assert_close(found["rows"], rows.detach())
-        torch.testing.assert_close(found["grad"], weight.grad)
+    out = str(tmp_path / "found.pt")
+    several.run_in(count, several_calls.sums_and_gradients, total, out, folder=tmp_path)
+    found = torch.load(out)
+    assert found["count"] == count
+    assert found["loss"] == pytest.approx(loss.item(), rel=1e-14)
+    torch.testing.assert_close(found["rows"], rows.detach())
+    torch.testing.assert_close(found["grad"], weight.grad)
+    torch.testing.assert_close(found["large"], rows.sum().detach().expand(len(found["large"])))

@@ -69,8 +69,10 @@ def attention_step(
         eps: of the layer norm.
         layout: which tokens attend to each other, and which R of the N are asked for.
     """
-    one_pass = layout.segment is None and layout.part is None and not layout.causal
-    if one_pass and fused_block.usable(u, k, weights, eps):
+    whole = layout.segment is None and not layout.causal
+    if whole and fused_block.usable(u, k, weights, eps):
+        if layout.part is not None:
+            return shared.attention_step(u, k, weights, eps, layout.read)
         return fused_block.attention_step(u, k, weights, eps, attended(layout.mask), layout.read)
     qkv = F.linear(_normalised(u, weights, eps), weights.first, weights.first_bias)
     mixed = tangent_attention(qkv.unflatten(-1, (3, len(k), -1)), k, kind="linear", layout=layout)

@@ -161,7 +161,7 @@ def log_partition(
         return native((sine, cosine, k), bias, neighbours, ordered, scale=float(scale), squared=squared)
     what = Sum(neighbours, columns, squared, form == "compiled", share(neighbours.num_nodes))
     sums: Tensor = PairSums.apply(sine, cosine, k, *(bias or (None, None)), what)
-    return torch.log1p(scale * gathered(sums))
+    return torch.log1p(scale * gathered(sums, neighbours.num_nodes))
 
 
 def chosen_form(form: str, *tensors: Tensor) -> str:

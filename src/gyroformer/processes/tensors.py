@@ -14,6 +14,9 @@ from torch import Tensor
 
 from gyroformer.processes.group import World, joined, named_if_lost
 
+#: numbers from which on a gradient is a message of its own: below, a message costs more than copying the numbers
+LARGE = 1 << 16
+
 
 def share(total: int, rank: int | None = None) -> slice:
     """Return which of ``total`` rows are this process's, or those of ``rank``: of one process all, else a part."""
@@ -39,10 +42,18 @@ def summed(x: Tensor, world: World | None) -> Tensor:
     return x if world is None else _AllSum.apply(x, world)
 
 
-def gathered(rows: Tensor) -> Tensor:
-    """Return the rows of all processes, which may have different numbers of them, those of process 0 first."""
+def gathered(rows: Tensor, total: int | None = None) -> Tensor:
+    """Return the rows of all processes, which may have different numbers of them, those of process 0 first.
+
+    With ``total`` these are the rows of :func:`share`, so that nobody has to ask how many the others have.
+    """
     world = joined()
-    return rows if world is None else _Gathered.apply(rows, world)
+    if world is None:
+        return rows
+    if total is None:
+        return _Gathered.apply(rows, _counts(rows.shape[0], world), world)
+    parts = [share(total, rank) for rank in range(world.count)]
+    return _Gathered.apply(rows, [part.stop - part.start for part in parts], world)
 
 
 def sum_gradients(parameters: Iterable[Tensor]) -> None:
@@ -51,10 +62,12 @@ def sum_gradients(parameters: Iterable[Tensor]) -> None:
     if world is None:
         return
     found: dict[torch.dtype, list[Tensor]] = {}
-    for parameter in parameters:
-        if parameter.grad is not None:
-            found.setdefault(parameter.grad.dtype, []).append(parameter.grad)
-    for gradients in found.values():  # one message for all: a message costs more than its few numbers
+    for gradient in (parameter.grad for parameter in parameters if parameter.grad is not None):
+        if gradient.numel() >= LARGE and gradient.is_contiguous():
+            _reduce(gradient, world)
+        else:
+            found.setdefault(gradient.dtype, []).append(gradient)
+    for gradients in found.values():
         whole = torch.cat([gradient.flatten() for gradient in gradients])
         _reduce(whole, world)
         parts = whole.split([gradient.numel() for gradient in gradients])
@@ -98,22 +111,41 @@ class _AllSum(torch.autograd.Function):
 
 
 class _Gathered(torch.autograd.Function):
+    """The rows of all processes; the gradient of a row goes back to the process that has it."""
+
     @staticmethod
-    def forward(ctx, rows: Tensor, world: World) -> Tensor:  # type: ignore[no-untyped-def]
-        counts = _counts(rows.shape[0], world)
-        first = sum(counts[: world.rank])
-        ctx.world, ctx.mine = world, slice(first, first + rows.shape[0])
+    def forward(ctx, rows: Tensor, counts: list[int], world: World) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.counts, ctx.world = counts, world
         # messages of one length: as long as the longest
-        sent = rows.new_zeros(max(counts), *rows.shape[1:])
-        sent[: rows.shape[0]] = rows.detach()
+        longest, shape = max(counts), rows.shape[1:]
+        sent = rows.detach().contiguous()
+        if rows.shape[0] < longest:
+            sent = torch.cat((sent, rows.new_zeros(longest - rows.shape[0], *shape)))
         received = [torch.empty_like(sent) for _ in counts]
         with named_if_lost(world, world.wait):
             dist.all_gather(received, sent)
         return torch.cat([part[:count] for part, count in zip(received, counts, strict=True)])
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
-        return _AllSum.apply(grad, ctx.world)[ctx.mine], None
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[no-untyped-def]
+        return _Returned.apply(grad, ctx.counts, ctx.world), None, None
+
+
+class _Returned(torch.autograd.Function):
+    """The sum over processes of what each says about the rows that are this process's."""
+
+    @staticmethod
+    def forward(ctx, said: Tensor, counts: list[int], world: World) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.counts, ctx.world = counts, world
+        mine = counts[world.rank]
+        received = said.new_empty(world.count * mine, *said.shape[1:])
+        with named_if_lost(world, world.wait):
+            dist.all_to_all_single(received, said.detach().contiguous(), [mine] * world.count, counts)
+        return received.unflatten(0, (world.count, mine)).sum(0)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[no-untyped-def]
+        return _Gathered.apply(grad, ctx.counts, ctx.world), None, None
 
 
 def _counts(mine: int, world: World) -> list[int]:

@@ -46,7 +46,7 @@ class TokenRow:
 
     def all_nodes(self, u: Tensor) -> Tensor:
         """Return what was made of these nodes, ``(nodes, ...)``, with what other processes made of the others."""
-        return u if self.part is None else gathered(u)
+        return u if self.part is None else gathered(u, self.part.first)
 
     def padded(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return tokens ``(B, N, dim)``, mask ``(B, N)`` and the index ``(T,)`` of each token in ``B * N``."""

@@ -15,12 +15,6 @@
 
 #include "heads.hpp"
 
-namespace {
-
-constexpr int FIRST = 1, SECOND = 2;  // the passes; both are FIRST | SECOND
-
-}  // namespace
-
 extern "C" {
 
 // out (B, R, H, d) tangent vectors of the first R tokens; sums (B, H, d, d + 1); qkv (B, T, 3, H, d); k (H); mask (B, T)

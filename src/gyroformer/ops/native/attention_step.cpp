@@ -1,6 +1,8 @@
 // The attention part of a block at small widths, float32, forward and backward: u ↦ (W₂ attention(W₁ LN(u) + b₁) + b₂) ⊕ u
 // with linear attention. Queries, keys and values are computed where they are needed and never written: each pass reads
 // a token, and the backward pass computes everything again.
+//
+// As in attention.cpp, a caller who has only some of the tokens asks for one pass at a time and adds up the sums between.
 
 #include <algorithm>
 #include <cstring>
@@ -123,11 +125,12 @@ int lanes_from(int64_t first, int64_t end) { return static_cast<int>(std::clamp<
 extern "C" {
 
 // out (B, R, dim) of the first R tokens; sums (B, H, d, d + 1); u (B, T, dim); norm_weight, norm_bias (dim); qkv (3 dim, dim)
-// and out_weight (dim, dim) with their biases; k (H); mask (B, T) or null
+// and out_weight (dim, dim) with their biases; k (H); mask (B, T) or null; pass: FIRST writes the sums only, SECOND takes
+// them and writes `out`
 void gyroformer_attention_step(const float *u, const float *norm_weight, const float *norm_bias, const float *qkv,
                                const float *qkv_bias, const float *out_weight, const float *out_bias, const float *k,
                                const uint8_t *mask, float *out, float *sums, int64_t batch, int64_t tokens,
-                               int64_t read, int heads, int dim, float eps, int threads) {
+                               int64_t read, int pass, int heads, int dim, float eps, int threads) {
   const Shape shape(batch, tokens, read, heads, dim);
   std::vector<Block> parts(threads, Block(shape.entries * VECTOR, 0.f));
 #pragma omp parallel num_threads(threads)
@@ -135,18 +138,21 @@ void gyroformer_attention_step(const float *u, const float *norm_weight, const f
     Block &acc = parts[omp_get_thread_num()];
     Tile tile(shape, k, {norm_weight, norm_bias, dim, eps}, {qkv, qkv_bias, dim, 3 * dim}, {out_weight, out_bias, dim, dim});
     for (int64_t b = 0; b < batch; ++b) {
-      std::fill(acc.begin(), acc.end(), 0.f);
+      if (pass & FIRST) {
+        std::fill(acc.begin(), acc.end(), 0.f);
 #pragma omp for schedule(static)
-      for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
-        const int count = lanes_from(t0, tokens);
-        tile.read(u + (b * tokens + t0) * dim, count);
-        tile.to_key.apply(tile.key, tile.normal.data());
-        for (int h = 0; h < heads; ++h) {
-          tile.find_keys(h, mask ? mask + b * tokens + t0 : nullptr, count);
-          tile.keys.add(acc.data() + 1LL * h * shape.width * shape.columns * VECTOR);
+        for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
+          const int count = lanes_from(t0, tokens);
+          tile.read(u + (b * tokens + t0) * dim, count);
+          tile.to_key.apply(tile.key, tile.normal.data());
+          for (int h = 0; h < heads; ++h) {
+            tile.find_keys(h, mask ? mask + b * tokens + t0 : nullptr, count);
+            tile.keys.add(acc.data() + 1LL * h * shape.width * shape.columns * VECTOR);
+          }
         }
+        gather(sums + b * shape.entries, parts, shape.entries);
       }
-      gather(sums + b * shape.entries, parts, shape.entries);
+      if (!(pass & SECOND)) continue;
 #pragma omp for schedule(static)
       for (int64_t t0 = 0; t0 < read; t0 += LANES) {
         const int count = lanes_from(t0, read);
@@ -159,15 +165,16 @@ void gyroformer_attention_step(const float *u, const float *norm_weight, const f
   }
 }
 
-// by_sums (H, d, d + 1) and transport (R, H) lie between the two passes over a sequence
+// by_sums (H, d, d + 1) and transport (R, H) lie between the two passes over a sequence. FIRST writes them and what queries
+// give to the gradients; SECOND takes them and adds what keys and values give. Both are for one sequence if not together.
 void gyroformer_attention_step_backward(const float *u, const float *norm_weight, const float *norm_bias,
                                         const float *qkv, const float *qkv_bias, const float *out_weight,
                                         const float *out_bias, const float *k, const uint8_t *mask, const float *sums,
                                         const float *grad, float *grad_u, float *grad_norm_weight,
                                         float *grad_norm_bias, float *grad_qkv, float *grad_qkv_bias, float *grad_out,
                                         float *grad_out_bias, float *grad_k, float *by_sums, float *transport,
-                                        int64_t batch, int64_t tokens, int64_t read, int heads, int dim, float eps,
-                                        int threads) {
+                                        int64_t batch, int64_t tokens, int64_t read, int pass, int heads, int dim,
+                                        float eps, int threads) {
   const Shape shape(batch, tokens, read, heads, dim);
   const int64_t square = 1LL * dim * dim;
   std::vector<Block> parts(threads, Block(shape.entries * VECTOR, 0.f));
@@ -179,16 +186,19 @@ void gyroformer_attention_step_backward(const float *u, const float *norm_weight
     Block &acc = parts[me];
     Tile tile(shape, k, {norm_weight, norm_bias, dim, eps}, {qkv, qkv_bias, dim, 3 * dim}, {out_weight, out_bias, dim, dim});
     for (int64_t b = 0; b < batch; ++b) {
-      std::fill(acc.begin(), acc.end(), 0.f);
+      if (pass & FIRST) {
+        std::fill(acc.begin(), acc.end(), 0.f);
 #pragma omp for schedule(static)
-      for (int64_t t0 = 0; t0 < read; t0 += LANES) {
-        const int count = lanes_from(t0, read);
-        const int64_t from = b * tokens + t0;
-        tile.read(u + from * dim, count);
-        query_gradients(tile, weights, me, slopes.of(me), sums + b * shape.entries, acc.data(),
-                        grad + (b * read + t0) * dim, grad_u + from * dim, transport + t0 * heads, count);
+        for (int64_t t0 = 0; t0 < read; t0 += LANES) {
+          const int count = lanes_from(t0, read);
+          const int64_t from = b * tokens + t0;
+          tile.read(u + from * dim, count);
+          query_gradients(tile, weights, me, slopes.of(me), sums + b * shape.entries, acc.data(),
+                          grad + (b * read + t0) * dim, grad_u + from * dim, transport + t0 * heads, count);
+        }
+        gather(by_sums, parts, shape.entries);
       }
-      gather(by_sums, parts, shape.entries);
+      if (!(pass & SECOND)) continue;
 #pragma omp for schedule(static)
       for (int64_t t0 = 0; t0 < tokens; t0 += LANES) {
         const int count = lanes_from(t0, tokens);
@@ -199,9 +209,10 @@ void gyroformer_attention_step_backward(const float *u, const float *norm_weight
       }
     }
   }
+  const bool add = !(pass & FIRST);
   weights.write({grad_norm_weight, grad_norm_bias, grad_qkv, grad_qkv + square, grad_qkv_bias, grad_qkv_bias + dim,
-                 grad_out, grad_out_bias});
-  for (int h = 0; h < heads; ++h) grad_k[h] = slopes.total(h);
+                 grad_out, grad_out_bias}, add);
+  for (int h = 0; h < heads; ++h) grad_k[h] = (add ? grad_k[h] : 0.f) + slopes.total(h);
 }
 
 }  // extern "C"

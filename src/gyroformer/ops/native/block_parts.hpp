@@ -100,11 +100,11 @@ struct Gradients {
     parts.assign(threads, Sums(first.back(), 0.0));
   }
   double *of(int thread, int tensor) { return parts[thread].data() + first[tensor]; }
-  void write(std::initializer_list<float *> tensors) const {
+  void write(std::initializer_list<float *> tensors, bool add = false) const {
     int n = 0;
     for (float *tensor : tensors) {
       for (int64_t e = first[n]; e < first[n + 1]; ++e) {
-        double sum = 0;
+        double sum = add ? tensor[e - first[n]] : 0;
         for (const Sums &part : parts) sum += part[e];
         tensor[e - first[n]] = static_cast<float>(sum);
       }

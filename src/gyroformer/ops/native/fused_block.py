@@ -55,7 +55,8 @@ def _attention_step(
     batch, tokens, dim = u.shape
     out, sums = _attention_step_like(u, k, read)
     inputs = contiguous(u, *weights, k, fused.as_bytes(mask))
-    call("gyroformer_attention_step", [*inputs, out, sums], [batch, tokens, read], [k.shape[0], dim], eps)
+    sizes = [batch, tokens, read], [fused.FIRST | fused.SECOND, k.shape[0], dim]
+    call("gyroformer_attention_step", [*inputs, out, sums], *sizes, eps)
     return out, sums
 
 
@@ -79,7 +80,7 @@ def _attention_step_backward(
     inputs = contiguous(u, *weights, k, fused.as_bytes(mask), sums, grad)
     grads = [like(one) for one in (u, *weights, k)]
     between = torch.empty_like(sums[0]), u.new_empty(read, heads)
-    sizes = [batch, tokens, read], [heads, dim]
+    sizes = [batch, tokens, read], [fused.FIRST | fused.SECOND, heads, dim]
     call("gyroformer_attention_step_backward", [*inputs, *grads, *between], *sizes, eps)
     return grads
 

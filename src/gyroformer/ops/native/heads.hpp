@@ -10,6 +10,8 @@
 
 namespace {
 
+constexpr int FIRST = 1, SECOND = 2;  // the passes over tokens, with sums over all tokens between; both are FIRST | SECOND
+
 // set by the build from gyroformer.ops.attention: feature_floor
 constexpr float FLOOR = SET_FLOOR, LOWEST = SET_LOWEST;
 

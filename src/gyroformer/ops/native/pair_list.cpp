@@ -14,11 +14,22 @@
 
 namespace {
 
+constexpr int CACHE_LINE = 16;  // floats
+constexpr int AHEAD = 12;  // pairs whose nodes are on their way from memory: the targets lie anywhere
+
 struct Pairs {
   const float *sine, *cosine, *k;
   const int64_t *source, *target;
   int64_t count;
   int heads, d;
+
+  // asks for the target of a pair that comes soon
+  void expect(int64_t pair) const {
+    if (pair >= count) return;
+    const int64_t v = target[pair];
+    for (int j = 0; j < heads * d; j += CACHE_LINE) __builtin_prefetch(sine + v * heads * d + j);
+    __builtin_prefetch(cosine + v * heads);
+  }
 
   // C_v P_u of all heads, rounded: were a product joined with the difference that follows, a node would be at some
   // distance from itself
@@ -36,6 +47,7 @@ struct Pairs {
     for (int l = 0; l < lanes; ++l) {
       const int64_t u = source[first + l], v = target[first + l];
       float *mine = delta + l * heads * d;
+      expect(first + l + AHEAD);
       products(mine, u, v);
       products(others, v, u);
       for (int h = 0; h < heads; ++h) {
@@ -108,6 +120,9 @@ void gyroformer_pair_distances_backward(const float *sine, const float *cosine, 
         distances<true>(q.data() + h * LANES, k[h], square, by_q.data() + h * LANES, by_k.data() + h * LANES);
       for (int l = 0; l < lanes; ++l) {
         const int64_t u = source[first + l], v = target[first + l];
+        if (l + AHEAD < lanes)
+          for (int i = 0; i < size; i += CACHE_LINE)
+            __builtin_prefetch(part.data() + target[first + l + AHEAD] * size + i, 1);
         for (int h = 0; h < heads; ++h) {
           const float twice = 2.f * grad[first + l] * by_q[h * LANES + l];
           const float *p = sine + u * all + h * width, *other = sine + v * all + h * width;

@@ -46,6 +46,14 @@ struct Graph {  // the points, the columns in tiles, the neighbours
   bool tilted() const { return rise || left.indices != back.indices; }
 };
 
+// 0, or NaN if any number is not finite
+float poison_of(const float *numbers, int64_t count) {
+  float sum = 0.f;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < count; ++i) sum += 0.f * numbers[i];
+  return sum;
+}
+
 Graph prepare(const float *sine, const float *cosine, const float *k, const float *rise, const float *pull, Lists left,
               Lists back, const int64_t *columns, int64_t nodes, int64_t count, int heads, int width) {
   Graph g{sine, cosine, k, rise, pull, left, back, columns, nodes, count, heads, width, heads * (width + 1), 0, {}, {},
@@ -65,15 +73,13 @@ Graph prepare(const float *sine, const float *cosine, const float *k, const floa
       const int64_t v = columns ? columns[i] : i;
       g.tile_rise[i] = rise[v], g.tile_pull[i] = pull[v];
     }
-    for (int64_t i = 0; rise && i < nodes; ++i) g.poison += 0.f * rise[i] + 0.f * pull[i];
+    if (rise) g.poison += poison_of(rise, nodes) + poison_of(pull, nodes);
   }
   if (columns) {
     g.place.assign(nodes, -1);
     for (int64_t i = count - 1; i >= 0; --i) g.place[columns[i]] = i;
   }
-  for (int64_t i = 0; i < nodes * all; ++i) g.poison += 0.f * sine[i];
-  for (int64_t i = 0; i < nodes * heads; ++i) g.poison += 0.f * cosine[i];
-  for (int h = 0; h < heads; ++h) g.poison += 0.f * k[h];
+  g.poison += poison_of(sine, nodes * all) + poison_of(cosine, nodes * heads) + poison_of(k, heads);
   return g;
 }
 

@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from gyroformer.ops.native import fused, fused_pairs
-from gyroformer.ops.native.calls import call, contiguous
+from gyroformer.ops.native.calls import call, contiguous, like
+from gyroformer.ops.native.fused_block import Weights
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.processes.group import World, joined
 from gyroformer.processes.tensors import summed
@@ -56,6 +57,54 @@ class _Attention(torch.autograd.Function):
             if passes == fused.FIRST:
                 grad_sums = summed(grad_sums, ctx.world)
         return grad_qkv, grad_k, None, None
+
+
+def attention_step(u: Tensor, k: Tensor, weights: Weights, eps: float, read: int | None) -> Tensor:
+    """Return :func:`gyroformer.ops.native.fused_block.attention_step` of this process's tokens among those of all.
+
+    Args:
+        u: these tokens, ``(1, N, dim)``.
+        k: curvatures ``(H,)``.
+        weights: of the block's attention part.
+        eps: of its layer norm.
+        read: how many of these tokens, the first ones, are asked for; None for all.
+    """
+    what = (u.shape[1] if read is None else read, eps, joined())
+    return _AttentionStep.apply(what, u, k, *weights)
+
+
+class _AttentionStep(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, what: tuple[int, float, World | None], u: Tensor, k: Tensor, *weights: Tensor
+    ) -> Tensor:
+        read, eps, world = what
+        inputs = contiguous(u, *weights, k)
+        (_, tokens, dim), heads = u.shape, k.shape[0]
+        out, sums = u.new_empty(1, read, dim), u.new_empty(1, heads, dim // heads, dim // heads + 1)
+        for passes in (fused.FIRST, fused.SECOND):
+            sizes = [1, tokens, read], [passes, heads, dim]
+            call("gyroformer_attention_step", [*inputs, None, out, sums], *sizes, eps)
+            if passes == fused.FIRST:
+                sums = summed(sums, world)
+        ctx.save_for_backward(*inputs, sums)
+        ctx.what = what
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        (read, eps, world), (*inputs, sums) = ctx.what, ctx.saved_tensors
+        (_, tokens, dim), heads = inputs[0].shape, inputs[-1].shape[0]
+        grads, grad = [like(one) for one in inputs], grad.contiguous()
+        by_sums, transport = torch.empty_like(sums), grad.new_empty(read, heads)
+        for passes in (fused.FIRST, fused.SECOND):
+            tensors, sizes = [*inputs, None, sums, grad, *grads, by_sums, transport], [passes, heads, dim]
+            call("gyroformer_attention_step_backward", tensors, [1, tokens, read], sizes, eps)
+            if passes == fused.FIRST:
+                by_sums = summed(by_sums, world)
+        by_u, *by_weights, by_k = grads
+        return None, by_u, by_k, *by_weights
 
 
 def log_partition(
