@@ -7,6 +7,7 @@ lengthen; of several the clock's. Peak memory is that of one training step in a 
 little on shared machines; the ratios are what is measured.
 """
 
+import ctypes
 import dataclasses as dc
 import json
 import math
@@ -231,6 +232,7 @@ def _probe(variant: str, case: tuple[Any, ...], threads: int, sender: Any) -> No
     few = shape.tokens if variant.endswith("compiled") else 1024
     training_step(model, run, torch.randn(few, shape.width))()
     step = training_step(model, run, torch.randn(shape.tokens, shape.width))
+    give_back_memory()
     before = resident("VmRSS")
     reset_peak()
     step()
@@ -241,6 +243,13 @@ def _probe(variant: str, case: tuple[Any, ...], threads: int, sender: Any) -> No
 def timed(step: Callable[[], None], rounds: int) -> list[float]:
     """Return the seconds of a step, warm, round after round."""
     return interleaved({"": step}, rounds)[""]
+
+
+def give_back_memory() -> None:
+    """Return what the allocator holds but nobody uses to the system, where the C library can."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def reset_peak() -> None:
