@@ -5,6 +5,7 @@ import torch
 
 from gyroformer.bench import profile, speed
 from gyroformer.bench.geoopt_twin import GeooptTransformer
+from gyroformer.cli.bench import bench
 from gyroformer.errors import UsageError
 from gyroformer.nn import StereographicTransformer
 from gyroformer.nn.transformer import FlatTransformer
@@ -20,7 +21,7 @@ def tiny(monkeypatch):
 
 def test_rows_and_ratios(tiny, tmp_path):
     said = []
-    rows = list(speed.measure(["tiny"], ["ours", "flat", "geoopt"], rounds=2, memory=False, said=said.append))
+    (rows,) = speed.measure(["tiny"], ["ours", "flat", "geoopt"], rounds=2, memory=False, said=said.append)
     assert [(r["pass"], r["variant"]) for r in rows] == [
         (kind, variant) for kind in ("forward", "training") for variant in ("ours", "flat", "geoopt")
     ]
@@ -78,9 +79,47 @@ def test_the_flat_twin_is_ours_at_curvature_0(attention):
 
 
 def test_softmax_has_no_geoopt_twin(monkeypatch):
-    monkeypatch.setitem(speed.CASES, "tiny", speed.Case(40, 8, 2, 1, "softmax"))
-    rows = list(speed.measure(["tiny"], ["ours", "flat", "geoopt"], rounds=2, memory=False, said=print))
+    monkeypatch.setitem(speed.CASES, "tiny", speed.Case(40, 8, 2, 1, "softmax", geoopt=False))
+    (rows,) = speed.measure(["tiny"], ["ours", "flat", "geoopt"], rounds=2, memory=False, said=print)
     assert {row["variant"] for row in rows} == {"ours", "flat"}
+
+
+def test_a_file_keeps_the_rows_of_other_cases_and_drops_those_of_an_earlier_form(tmp_path):
+    path = tmp_path / "speed.json"
+    path.write_text(
+        '{"rows": [{"case": "web-edu", "pass": "forward", "variant": "ours", "milliseconds": 1}]}'
+    )
+    row = dict.fromkeys(speed.COLUMNS) | {"pass": "forward", "variant": "ours", "milliseconds": 2.0}
+    speed.save(path, [row | {"case": "wide"}])
+    speed.save(path, [row | {"case": "web-edu", "milliseconds": 3.0}])
+    speed.save(path, [row | {"case": "wide", "milliseconds": 4.0}])
+    rows = json.loads(path.read_text())["rows"]
+    assert [(row["case"], row["milliseconds"]) for row in rows] == [("web-edu", 3.0), ("wide", 4.0)]
+
+
+def test_a_slow_variant_ends_early_and_the_others_go_on():
+    now = 0.0
+
+    def step(seconds):
+        def run():
+            nonlocal now
+            now += seconds
+
+        return run
+
+    steps = {"quick": step(0.5), "slow": step(3.0), "slow compiled": step(3.0)}
+    found = speed.interleaved(steps, 9, clock=lambda: now, patience=5.0)
+    assert found == {"quick": [0.5] * 9, "slow": [3.0] * 2, "slow compiled": [3.0] * 2}
+    assert now == 2 * 0.5 + 3.0 + 2 * 3.0 + 9 * 0.5 + 4 * 3.0  # warm: twice, a long one once, compiled twice
+
+
+def test_one_case_after_the_other_is_written(tiny, tmp_path, monkeypatch):
+    """Stopped in the second case, the file has the first."""
+    monkeypatch.setitem(speed.CASES, "broken", speed.Case(0, 7, 2, 1))
+    path = tmp_path / "speed.json"
+    with pytest.raises(ValueError, match="7"):
+        bench(["tiny", "broken"], variants="ours", rounds=1, memory=False, out=path)
+    assert {row["case"] for row in json.loads(path.read_text())["rows"]} == {"tiny"}
 
 
 def test_memory_is_that_of_the_step():
@@ -110,4 +149,4 @@ def test_a_profile_names_the_kernels(tiny):
     assert text.startswith("tiny, ours: ")
     assert "calls" in text
     if build.library() is not None:
-        assert "gyroformer::attention_backward" in text
+        assert "gyroformer::attention_step" in text

@@ -6,7 +6,8 @@ import torch
 from gyroformer import geometry as g
 from gyroformer.errors import UsageError
 from gyroformer.nn.functional import stereographic_attention
-from gyroformer.ops.attention import KINDS, feature_map
+from gyroformer.ops.attention import KINDS
+from gyroformer.ops.feature_map import feature_map
 from gyroformer.testing import random_points
 
 CURVATURES = [-2.0, -0.5, -1e-8, 0.0, 1e-8, 0.5, 2.0]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from gyroformer.errors import MissingPartError
 from gyroformer.nn.transformer import StereographicBlock, StereographicTransformer
-from gyroformer.ops.attention import feature_map
+from gyroformer.ops.feature_map import feature_map
 
 
 def geoopt_math() -> Any:

@@ -2,12 +2,15 @@
 
 What is measured is what a user calls, ``model(tokens)``: points for ours and geoopt's, vectors for the flat ones. All
 variants of a case run in one process, in turn, warm, on the same tokens and threads; times are medians, and how far
-rounds differ is said beside them. Peak memory is that of one training step in a fresh process. Absolute times mean
+rounds differ is said beside them. Of one thread the processor's time is taken, which other jobs on the machine do not
+lengthen; of several the clock's. Peak memory is that of one training step in a fresh process. Absolute times mean
 little on shared machines; the ratios are what is measured.
 """
 
+import ctypes
 import dataclasses as dc
 import json
+import math
 import multiprocessing as mp
 import platform
 import statistics
@@ -27,9 +30,14 @@ from gyroformer.durable import write_output
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.nn.transformer import StereographicTransformer
 from gyroformer.options.layers import AttentionKind
+from gyroformer.untrusted import read_json
 
 #: curvatures of the measured model: one of each sign, so that no branch is spared
 CURVATURES = (-0.7, 0.4)
+#: seconds that the rounds of one variant may take; one that is over takes part in no further round
+PATIENCE = 8.0
+#: a step this long, in seconds, needs no second one to be warm
+LONG = 1.0
 VARIANTS = ("ours", "ours compiled", "flat", "flat compiled", "geoopt")
 
 
@@ -42,20 +50,25 @@ class Case:
     heads: int
     layers: int
     attention: AttentionKind = "linear"
+    geoopt: bool = (
+        True  # whether the geoopt-composed twin is measured: it has linear attention only, and patience ends
+    )
 
 
 CASES = {
     "web-edu": Case(9_505, 16, 2, 1),
     "facebook": Case(92_273, 16, 2, 1),
     "wide": Case(50_000, 128, 4, 2),
-    "big": Case(200_000, 64, 4, 2),
-    "softmax": Case(4_096, 64, 4, 1, "softmax"),
+    "big": Case(200_000, 64, 4, 2, geoopt=False),
+    "softmax": Case(4_096, 64, 4, 1, "softmax", geoopt=False),
     "huge": Case(10_000_000, 16, 2, 1),
 }
 #: cases that run when none is named; the others take minutes and many gigabytes
 USUAL = ("web-edu", "facebook", "wide", "big", "softmax")
 
 Run = Callable[[Tensor], Tensor]
+#: what a row has besides its sizes
+COLUMNS = {"case", "pass", "variant", "milliseconds", "spread", "rounds", "peak_mb", "commit", "threads"}
 
 
 def build(variant: str, case: Case) -> tuple[torch.nn.Module, Run]:
@@ -94,10 +107,8 @@ def forward_pass(run: Run, tokens: Tensor) -> Callable[[], None]:
     return step
 
 
-def measure(
-    names: list[str], variants: list[str], *, rounds: int, memory: bool, said: Callable[[str], None]
-) -> Iterator[dict[str, Any]]:
-    """Yield one row for each case, pass and variant; ``said`` takes lines of progress."""
+def check_names(names: list[str], variants: list[str]) -> None:
+    """Raise unless these are cases and variants."""
     for name in names:
         if name not in CASES:
             raise UsageError(f"no case is called {name!r}{did_you_mean(name, list(CASES))}")
@@ -106,46 +117,84 @@ def measure(
     for variant in variants:
         if variant not in VARIANTS:
             raise UsageError(f"no variant is called {variant!r}{did_you_mean(variant, list(VARIANTS))}")
+
+
+def measure(
+    names: list[str], variants: list[str], *, rounds: int, memory: bool, said: Callable[[str], None]
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of each case, one for each pass and variant; ``said`` takes lines of progress."""
+    check_names(names, variants)
     for name in names:
-        case = CASES[name]
-        tokens = torch.randn(case.tokens, case.width, generator=torch.Generator().manual_seed(0))
-        # the geoopt-composed twin has linear attention only
-        chosen = [variant for variant in variants if case.attention == "linear" or variant != "geoopt"]
-        built = {variant: build(variant, case) for variant in chosen}
-        peaks = {}
+        chosen = [variant for variant in variants if CASES[name].geoopt or variant != "geoopt"]
+        found = list(_times(name, chosen, rounds=rounds, said=said))
+        # after the times: compiled code is then in the cache on disk
         for variant in chosen if memory else []:
             said(f"{name}: memory of {variant}")
-            peaks[variant] = peak_memory(variant, case)
-        for kind in ("forward", "training"):
-            steps = {
-                variant: forward_pass(run, tokens) if kind == "forward" else training_step(model, run, tokens)
-                for variant, (model, run) in built.items()
+            peak = peak_memory(variant, CASES[name])
+            found = [
+                row | {"peak_mb": peak} if (row["pass"], row["variant"]) == ("training", variant) else row
+                for row in found
+            ]
+        yield found
+
+
+def _times(
+    name: str, variants: list[str], *, rounds: int, said: Callable[[str], None]
+) -> Iterator[dict[str, Any]]:
+    case = CASES[name]
+    tokens = torch.randn(case.tokens, case.width, generator=torch.Generator().manual_seed(0))
+    built = {variant: build(variant, case) for variant in variants}
+    for kind in ("forward", "training"):
+        steps = {
+            variant: forward_pass(run, tokens) if kind == "forward" else training_step(model, run, tokens)
+            for variant, (model, run) in built.items()
+        }
+        said(f"{name}: {kind}, up to {rounds} rounds of {len(steps)} variants")
+        for variant, seconds in interleaved(steps, rounds, clock=clock(), patience=PATIENCE).items():
+            yield {
+                "case": name,
+                **{key: getattr(case, key) for key in ("tokens", "width", "heads", "layers", "attention")},
+                "pass": kind,
+                "variant": variant,
+                "milliseconds": round(1e3 * statistics.median(seconds), 3),
+                "spread": round(spread(seconds), 3),
+                "rounds": len(seconds),
+                "peak_mb": None,
+                "commit": commit(),
+                "threads": torch.get_num_threads(),
             }
-            said(f"{name}: {kind}, {rounds} rounds of {len(steps)} variants")
-            for variant, seconds in interleaved(steps, rounds).items():
-                yield {
-                    "case": name,
-                    **dc.asdict(case),
-                    "pass": kind,
-                    "variant": variant,
-                    "milliseconds": round(1e3 * statistics.median(seconds), 3),
-                    "spread": round(spread(seconds), 3),
-                    "rounds": rounds,
-                    "peak_mb": peaks.get(variant) if kind == "training" else None,
-                }
 
 
-def interleaved(steps: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
-    """Return the seconds of each step, round after round, all steps in turn and warm."""
-    for step in steps.values():  # compile, fill caches
+def clock() -> Callable[[], float]:
+    """Return what tells the time: the processor for one thread, else the clock."""
+    return time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+
+
+def interleaved(
+    steps: dict[str, Callable[[], None]],
+    rounds: int,
+    *,
+    clock: Callable[[], float] = time.perf_counter,
+    patience: float = math.inf,
+) -> dict[str, list[float]]:
+    """Return the seconds of each step, round after round, all steps in turn and warm.
+
+    A step whose rounds have taken ``patience`` seconds takes part in no further one.
+    """
+
+    def timed_once(step: Callable[[], None]) -> float:
+        start = clock()
         step()
-        step()
+        return clock() - start
+
+    for variant, step in steps.items():  # compile, fill caches
+        if timed_once(step) < LONG or "compiled" in variant:
+            step()
     seconds: dict[str, list[float]] = {variant: [] for variant in steps}
     for _ in range(rounds):
         for variant, step in steps.items():
-            start = time.perf_counter()
-            step()
-            seconds[variant].append(time.perf_counter() - start)
+            if sum(seconds[variant]) < patience:
+                seconds[variant].append(timed_once(step))
     return seconds
 
 
@@ -161,7 +210,8 @@ def peak_memory(variant: str, case: Case) -> float | None:
     """Return what one training step adds to the resident memory at most, in MB; None where it cannot be read."""
     if resident("VmRSS") is None:
         return None
-    context = mp.get_context("spawn")
+    context = mp.get_context("forkserver")  # which imports once, and has no threads that a fork would lose
+    context.set_forkserver_preload([__name__])
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_probe, args=(variant, dc.astuple(case), torch.get_num_threads(), sender))
     child.start()
@@ -177,13 +227,12 @@ def _probe(variant: str, case: tuple[Any, ...], threads: int, sender: Any) -> No
     torch.set_num_threads(threads)
     shape = Case(*case)
     model, run = build(variant, shape)
-    few = torch.randn(1024, shape.width)
-    # compile and load everything on few tokens, so that only the step itself remains to be measured
-    training_step(model, run, few)()
-    tokens = torch.randn(shape.tokens, shape.width)
-    step = training_step(model, run, tokens)
-    if variant.endswith("compiled"):
-        step()
+    # compile and load everything first, so that only the step itself remains to be measured: eager code on few tokens,
+    # compiled code on those that it is compiled for
+    few = shape.tokens if variant.endswith("compiled") else 1024
+    training_step(model, run, torch.randn(few, shape.width))()
+    step = training_step(model, run, torch.randn(shape.tokens, shape.width))
+    give_back_memory()
     before = resident("VmRSS")
     reset_peak()
     step()
@@ -194,6 +243,13 @@ def _probe(variant: str, case: tuple[Any, ...], threads: int, sender: Any) -> No
 def timed(step: Callable[[], None], rounds: int) -> list[float]:
     """Return the seconds of a step, warm, round after round."""
     return interleaved({"": step}, rounds)[""]
+
+
+def give_back_memory() -> None:
+    """Return what the allocator holds but nobody uses to the system, where the C library can."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def reset_peak() -> None:
@@ -249,6 +305,7 @@ def environment() -> dict[str, Any]:
         "torch": torch.__version__,
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),
+        "clock": clock().__name__,
         "processor": _processor_name(),
     }
 
@@ -279,6 +336,22 @@ def _processor_name() -> str:
 
 
 def save(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write rows and environment as JSON."""
-    found = {"environment": environment(), "rows": rows, "ratios": ratios(rows)}
+    """Write rows and environment as JSON; rows of other cases that the file holds stay."""
+    measured = {row["case"] for row in rows}
+    kept = [row for row in _held(path) if row["case"] not in measured]
+    order = list(CASES)
+    every = sorted(
+        kept + rows, key=lambda row: order.index(row["case"]) if row["case"] in order else len(order)
+    )
+    found = {"environment": environment(), "rows": every, "ratios": ratios(every)}
     write_output(path, (json.dumps(found, indent=1) + "\n").encode())
+
+
+def _held(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file, none if there is no file, or one of an earlier form whose rows mean something else."""
+    if not path.exists():
+        return []
+    rows = read_json(path).get("rows")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() >= COLUMNS for row in rows):
+        return []
+    return rows

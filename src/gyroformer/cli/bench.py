@@ -1,7 +1,7 @@
 """``gyroformer bench``: speed and memory beside flat Transformers and a geoopt-composed twin, in one run."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,12 +29,17 @@ def bench(
     variants: Annotated[
         str, typer.Option(help="Which to run, separated by commas.")
     ] = "ours,ours compiled,flat,flat compiled,geoopt",
-    rounds: Annotated[int, typer.Option(min=1, max=10_000, help="Timed rounds; the median is reported.")] = 9,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Timed rounds at most; the median is reported.")
+    ] = 9,
     memory: Annotated[
         bool, typer.Option(help="Measure peak memory too, each variant in a fresh process.")
     ] = True,
     out: Annotated[
-        Path | None, typer.Option(help="Write rows, ratios and environment to this JSON file.")
+        Path | None,
+        typer.Option(
+            help="Write rows, ratios and environment to this JSON file, case by case; rows of other cases in it stay."
+        ),
     ] = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -51,17 +56,18 @@ def bench(
         check_target(out, "--out")
     set_threads(threads)
     chosen = [variant.strip() for variant in variants.split(",") if variant.strip()]
-    rows = list(
-        speed.measure(
-            cases or list(speed.USUAL),
-            chosen,
-            rounds=rounds,
-            memory=memory,
-            said=lambda line: say(line, err=True),
-        )
+    rows: list[dict[str, Any]] = []
+    measured = speed.measure(
+        cases or list(speed.USUAL),
+        chosen,
+        rounds=rounds,
+        memory=memory,
+        said=lambda line: say(line, err=True),
     )
-    if out is not None:
-        speed.save(out, rows)
+    for found in measured:
+        rows += found
+        if out is not None:  # after each case: who stops here loses no other
+            speed.save(out, rows)
     if as_json:
         print_json({"environment": speed.environment(), "rows": rows, "ratios": speed.ratios(rows)})
         return

@@ -120,9 +120,7 @@ def dist(x: Tensor, y: Tensor, *, k: Curvature, keepdim: bool = False, dim: int 
 @widened
 def dist0(x: Tensor, *, k: Curvature, keepdim: bool = False, dim: int = -1) -> Tensor:
     r"""Return the distance from the origin, :math:`2\tan_\kappa^{-1}|x|`."""
-    squared = dot(x, x, dim)
-    half = half_distance(squared, conformal(x, k, dim), torch.ones_like(squared), k)
-    return drop(2 * half, keepdim, dim)
+    return drop(2 * length(x, dim) * artan_ratio(k * dot(x, x, dim)), keepdim, dim)
 
 
 @by_rows(3, narrow=True)

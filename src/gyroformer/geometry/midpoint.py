@@ -7,6 +7,7 @@ from torch import Tensor
 
 from gyroformer.geometry.charts import antipode
 from gyroformer.geometry.gyro import mobius_scalar_mul
+from gyroformer.geometry.midpoint_kernel import by_kernel
 from gyroformer.geometry.parts import conformal, dot
 from gyroformer.geometry.precision import Curvature, widened
 from gyroformer.geometry.trig import safe_sqrt
@@ -53,7 +54,11 @@ def weighted_midpoint(
     if posweight:
         xs = torch.where(weight < 0, antipode(xs, k=k, dim=dim), xs)
         weight = weight.abs()
-    mean = _midpoint(xs, weight, k=k, dims=dims, dim=dim)
+    mean = by_kernel(
+        xs, None if weights is None else weight, k=k, dims=dims, dim=dim % xs.dim(), form=_midpoint
+    )
+    if mean is None:
+        mean = _midpoint(xs, weight, k=k, dims=dims, dim=dim)
     if lincomb:
         every = weight.expand_as(xs.narrow(dim, 0, 1))
         mean = mobius_scalar_mul(every.sum(dims, keepdim=True), mean, k=k, dim=dim)

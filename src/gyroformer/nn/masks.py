@@ -55,7 +55,11 @@ def torch_layout(
             )
         return TokenLayout(keep, causal=causal, alone=_alone_before(keep) if causal else None)
     if padding is None and causal:
-        return TokenLayout(causal=True)  # the fused kernels need no matrix of pairs for it
+        return TokenLayout(
+            causal=True
+        )  # the fused kernels need no matrix of pairs for it, nor for padding alone
+    if mask is None and not causal and padding is not None and padding.dtype == torch.bool:
+        return TokenLayout(keep, alone=padding.all(-1)[:, None, None].expand(-1, 1, tokens))
     return _softmax_layout(sequences, mask, padding, keep, causal=causal, heads=heads)
 
 

@@ -13,11 +13,11 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from gyroformer.ops.feature_map import feature_map
+from gyroformer.ops.softmax import softmax_attention
 from gyroformer.processes.tensors import all_sum, gathered
 
 KINDS = ("softmax", "linear")
-#: absolute error that rounding may make in a score of softmax attention, see ``_bounded``
-SCORE_ERROR = 0.1
 
 
 @dc.dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def attend(
     keep = attended(mask)
     if kind == "linear":
         return linear_attention(query, key, lifted, keep)
-    return softmax_attention(query, key, lifted, None if keep is None else keep[:, None, None, :])
+    return softmax_attention(query, key, lifted, keep=keep)
 
 
 def attend_in_part(
@@ -141,45 +141,6 @@ def attend_in_part(
 def attended(mask: Bool[Tensor, "B N"] | None) -> Bool[Tensor, "B N"] | None:
     """Return the tokens that are attended to, the real ones; in a sequence without any all, instead of none (NaN)."""
     return None if mask is None else mask | ~mask.any(-1, keepdim=True)
-
-
-def softmax_attention(
-    query: Tensor, key: Tensor, lifted: Tensor, pairs: Tensor | None = None, *, causal: bool = False
-) -> Tensor:
-    """Return softmax(QKᵀ/√d) times the lifted values, through torch's fused kernels; see :class:`TokenLayout`."""
-    scale = query.size(-1) ** -0.5
-    query, key = (_bounded(x, scale) for x in (query, key))
-    # the fused kernels, which keep no N x N matrix, want one width for all three; a zero column changes no score
-    query, key = (F.pad(x, (0, lifted.size(-1) - x.size(-1))) for x in (query, key))
-    if pairs is not None and pairs.dtype != torch.bool:
-        pairs = pairs.to(query.dtype)
-    return F.scaled_dot_product_attention(query, key, lifted, attn_mask=pairs, is_causal=causal, scale=scale)
-
-
-def _bounded(x: Tensor, scale: float) -> Tensor:
-    """Return vectors no longer than lets every score stay below ``SCORE_ERROR / eps``; longer ones shrink to that.
-
-    The fused kernels' backward pass takes exp(score - logarithm of the sum) anew; a score of 1e11, which points near
-    the edge of the ball can have, is known there to 1e4 only, and its exponential may be infinite. Scores this large
-    differ by far more than a softmax can tell, so the limit changes no weight but in ties.
-    """
-    longest = (SCORE_ERROR / (torch.finfo(x.dtype).eps * scale)) ** 0.5
-    squared = (x * x).sum(-1, keepdim=True)
-    far = squared > longest * longest
-    return torch.where(far, x * (longest * torch.where(far, squared, 1.0).rsqrt()), x)
-
-
-def feature_floor(dtype: torch.dtype) -> float:
-    """Return the x below which ELU(x) + 1 = exp(x) counts as at it: products of four features stay normal."""
-    return math.log(torch.finfo(dtype).tiny) / 4
-
-
-def feature_map(x: Tensor) -> Tensor:
-    """Return ELU(x) + 1, the positive feature map of linear attention, without the cancellation of exp(x) - 1 + 1.
-
-    Its floor (about 3e-10 in float32) keeps every weight positive, so that no row of attention is empty.
-    """
-    return torch.where(x > 0, x + 1, x.clamp(feature_floor(x.dtype), 0).exp())
 
 
 def linear_attention(query: Tensor, key: Tensor, lifted: Tensor, mask: Tensor | None) -> Tensor:

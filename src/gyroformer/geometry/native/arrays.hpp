@@ -39,4 +39,12 @@ inline void put(Output to, int64_t at, double value) {
   else static_cast<float *>(to.data)[at] = static_cast<float>(value);
 }
 
+// the first `count` of eight numbers from `at` on
+[[gnu::always_inline]] inline void put(Output to, int64_t at, Lanes values, int count) {
+  if (count < LANES)
+    for (int l = 0; l < count; ++l) put(to, at + l, values[l]);
+  else if (to.wide) write(static_cast<double *>(to.data) + at, values);
+  else write(static_cast<float *>(to.data) + at, values);
+}
+
 }  // namespace

@@ -7,6 +7,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 namespace {
 
@@ -29,9 +32,13 @@ constexpr double LONG_ANGLE = 1048576.0;
 [[gnu::always_inline]] inline Lanes select(Mask m, Lanes a, Lanes b) { return m ? a : b; }
 
 [[gnu::always_inline]] inline bool any(Mask m) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi64_mask((__m512i)m, (__m512i)m) != 0;  // no compiler makes one instruction of the loop
+#else
   int64_t found = 0;
   for (int l = 0; l < LANES; ++l) found |= m[l];
   return found != 0;
+#endif
 }
 
 [[gnu::always_inline]] inline Lanes sqrt(Lanes x) {
@@ -42,17 +49,19 @@ constexpr double LONG_ANGLE = 1048576.0;
 
 [[gnu::always_inline]] inline Lanes abs(Lanes x) { return select(x < 0, -x, x); }
 
-// Σ c[n] x^n, and with SLOPE its derivative. Even and odd powers are two chains, which the processor runs side by side.
+// Σ c[n] x^n, and with SLOPE its derivative. Even and odd powers are two chains, which the processor runs side by side;
+// each is a variable of its own, for an element of an array would be kept in memory.
 template <bool SLOPE, size_t N>
 [[gnu::always_inline]] inline Lanes series(const std::array<double, N> &c, Lanes x, Lanes &slope) {
   const Lanes y = x * x;
-  Lanes sum[2] = {Lanes{}, Lanes{}}, by[2] = {Lanes{}, Lanes{}};
-  for (size_t n = N; n-- > 0;) {
-    if constexpr (SLOPE) by[n % 2] = by[n % 2] * y + sum[n % 2];
-    sum[n % 2] = sum[n % 2] * y + c[n];
+  Lanes even = lanes(N % 2 ? c[N - 1] : 0), odd{}, by_even{}, by_odd{};
+  for (size_t n = N / 2; n-- > 0;) {
+    if constexpr (SLOPE) by_even = by_even * y + even, by_odd = by_odd * y + odd;
+    even = even * y + c[2 * n];
+    odd = odd * y + c[2 * n + 1];
   }
-  if constexpr (SLOPE) slope = sum[1] + 2 * x * (by[0] + x * by[1]);
-  return sum[0] + x * sum[1];
+  if constexpr (SLOPE) slope = odd + 2 * x * (by_even + x * by_odd);
+  return even + x * odd;
 }
 
 template <size_t N>
@@ -161,7 +170,7 @@ constexpr std::array<double, 12> LOGARITHM = [] {
 // atan x for x >= 0, also infinite.
 [[gnu::always_inline]] inline Lanes arctangent(Lanes x) {
   const Mask big = x > 2.41421356237309504880, mid = x > 0.41421356237309504880;
-  const Lanes y = select(big, -1 / x, select(mid, (x - 1) / (x + 1), x));
+  const Lanes y = select(big, lanes(-1), select(mid, x - 1, x)) / select(big, x, select(mid, x + 1, lanes(1)));
   return select(big, lanes(HALF_PI), select(mid, lanes(.5 * HALF_PI), Lanes{})) + y * series(ARCTANGENT, y * y);
 }
 
@@ -243,18 +252,20 @@ template <bool SLOPE>
   return t;
 }
 
-// atan(√z)/√z; at and below z = -1 its value at the last number above, with slope 0.
+// atan(√z)/√z; at and below z = -1 its value at the last number above, with slope 0. The slope needs the series on its
+// disc; the value alone loses no digit in the closed forms until z vanishes beside 1.
 template <bool SLOPE>
 [[gnu::noinline]] Sloped arctangent_ratio(Lanes z) {
   const Mask outside = z < EPS - 1;
   z = select(outside, lanes(EPS - 1), bounded(z));
-  const Mask near = abs(z) < ARCTANGENT_DISC, below = z <= -ARCTANGENT_DISC, above = ~(near | below);
+  constexpr double DISC = SLOPE ? ARCTANGENT_DISC : EPS * EPS;
+  const Mask near = abs(z) < DISC, below = z <= -DISC, above = ~(near | below);
   Sloped a{};
   if (any(near)) a.value = series<SLOPE>(ARCTANGENT, select(near, z, Lanes{}), a.slope);
   if (any(below)) {
     const Lanes inside = select(below, z, lanes(-.5)), r = sqrt(-inside);
-    // artanh(r) = log(1 + r) - log(1 - r²)/2, and 1 - r² = 1 + z is exact near the boundary; 1 - r is not
-    const Lanes value = (logarithm1p(r) - .5 * logarithm1p(inside)) / r;
+    // artanh(r) = log(1 + 2r(1 + r)/(1 - r²))/2, and 1 - r² = 1 + z is exact near the boundary; 1 - r is not
+    const Lanes value = .5 * logarithm1p(2 * r * (1 + r) / (1 + inside)) / r;
     a.value = select(below, value, a.value);
     if constexpr (SLOPE) a.slope = select(below, .5 * (1 / (1 + inside) - value) / inside, a.slope);
   }

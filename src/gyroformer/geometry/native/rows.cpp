@@ -105,7 +105,7 @@ struct Project : OfOne {
 
 struct Dist0 : OfOne {
   static constexpr bool SCALAR = true;
-  FINISH(out[0] = 2.0 * half_distance(gram[0], conformal(gram[0], k), constant<S>(1), k);)
+  FINISH(out[0] = 2.0 * safe_sqrt(gram[0]) * artan_ratio(k * gram[0]);)
 };
 
 struct LambdaX : OfOne {

@@ -30,18 +30,16 @@ struct Layout {
   bool shared(int operand) const { return rows[operand] != outer * inner; }
 };
 
-// Which row of each operand belongs to each of `count` rows from `first` on.
+// Which row of each of IN vectors, and of the curvature where there are several, belongs to each of `count` rows from
+// `first` on.
+template <int IN>
 struct Places {
   int64_t at[MOST_IN + 1][LANES];
-  Places(const Layout &layout, int64_t first, int count) {
-    if (layout.inner == 1) {
-      for (int v = 0; v <= MOST_IN; ++v)
-        for (int l = 0; l < LANES; ++l) at[v][l] = (first + l) * layout.outer_stride[v];
-      return;
-    }
-    int64_t a = first / layout.inner, b = first % layout.inner;
+  [[gnu::always_inline]] Places(const Layout &layout, int64_t first, int count) {
+    int64_t a = layout.inner == 1 ? first : first / layout.inner, b = first - a * layout.inner;
     for (int l = 0; l < count; ++l) {
-      for (int v = 0; v <= MOST_IN; ++v) at[v][l] = a * layout.outer_stride[v] + b * layout.inner_stride[v];
+      for (int v = 0; v < IN; ++v) at[v][l] = a * layout.outer_stride[v] + b * layout.inner_stride[v];
+      at[MOST_IN][l] = a * layout.outer_stride[MOST_IN] + b * layout.inner_stride[MOST_IN];
       if (++b == layout.inner) b = 0, ++a;
     }
   }
@@ -81,6 +79,16 @@ struct Scratch {  // [coordinate][LANES], aligned
     m[i] = SHUFFLE(u[i], u[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
     m[i + 4] = SHUFFLE(u[i], u[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
   }
+}
+
+// The sums of eight vectors, one a lane.
+[[gnu::always_inline]] inline Lanes joined(const Lanes *m) {
+  Lanes t[LANES / 2], u[2];
+  for (int i = 0; i < LANES / 2; ++i)
+    t[i] = SHUFFLE(m[2 * i], m[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14) + SHUFFLE(m[2 * i], m[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  for (int i = 0; i < 2; ++i)
+    u[i] = SHUFFLE(t[2 * i], t[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13) + SHUFFLE(t[2 * i], t[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+  return SHUFFLE(u[0], u[1], 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(u[0], u[1], 4, 5, 6, 7, 12, 13, 14, 15);
 }
 
 // rows `at` of `from` into columns; missing rows are zero
@@ -123,7 +131,8 @@ inline void store(Output to, int64_t row, const Lanes *from, int width, int coun
   else store_as(static_cast<float *>(to.data) + row * width, from, width, count);
 }
 
-[[gnu::always_inline]] inline Lanes load_curvature(const double *k, const int64_t *at, int count) {
+[[gnu::always_inline]] inline Lanes load_curvature(const Layout &layout, const double *k, const int64_t *at, int count) {
+  if (layout.rows[MOST_IN] == 1) return lanes(k[0]);
   Lanes loaded{};
   for (int l = 0; l < count; ++l) loaded[l] = k[at[l]];
   return loaded;
@@ -214,23 +223,93 @@ void each_block(const Layout &layout, const Body &body) {
   }
 }
 
+// The inner products of LANES rows with others, from eight sums a row that are joined at the end.
+template <class T>
+[[gnu::always_inline]] inline Lanes products(const T *const *rows, const T *const *others, int width) {
+  Lanes sums[LANES] = {}, total{};
+  int j = 0;
+  for (; j + LANES <= width; j += LANES)
+    for (int l = 0; l < LANES; ++l) {
+      const Lanes x = read(rows[l] + j), y = read(others[l] + j);
+      sums[l] += x * y;
+    }
+  if (j > 0) total = joined(sums);
+  for (; j < width; ++j) {
+    Lanes x, y;
+    for (int l = 0; l < LANES; ++l) x[l] = static_cast<double>(rows[l][j]), y[l] = static_cast<double>(others[l][j]);
+    total += x * y;
+  }
+  return total;
+}
+
+// LANES rows, at the first row where there are fewer
+template <class T>
+struct Rows {
+  const T *at[LANES];
+  [[gnu::always_inline]] Rows(const T *from, const int64_t *places, int width, int count) {
+    for (int l = 0; l < LANES; ++l) at[l] = from + places[l < count ? l : 0] * width;
+  }
+  [[gnu::always_inline]] Rows(const T *from, int64_t first, int width, int count) {
+    for (int l = 0; l < LANES; ++l) at[l] = from + (first + (l < count ? l : 0)) * width;
+  }
+};
+
+// to = a x, or a x + b y
+template <class T>
+[[gnu::always_inline]] inline void combine(T *to, double a, const T *x, int width) {
+  int j = 0;
+  for (; j + LANES <= width; j += LANES) write(to + j, a * read(x + j));
+  for (; j < width; ++j) to[j] = static_cast<T>(a * x[j]);
+}
+
+template <class T>
+[[gnu::always_inline]] inline void combine(T *to, double a, const T *x, double b, const T *y, int width) {
+  int j = 0;
+  for (; j + LANES <= width; j += LANES) write(to + j, a * read(x + j) + b * read(y + j));
+  for (; j < width; ++j) to[j] = static_cast<T>(a * x[j] + b * y[j]);
+}
+
+// A function of one vector's length, or such a multiple of it: the coordinates stay in their rows.
+template <class Op, class T>
+void forward_of_one(const Layout &layout, double option, const double *k, const T *in, Output out) {
+  const int width = static_cast<int>(layout.width);
+  each_block(layout, [&](int) {
+    return [&](int64_t row, int count) {
+      const Places<Op::IN> places(layout, row, count);
+      const Rows<T> rows(in, places.at[0], width, count);
+      const Lanes square = products(rows.at, rows.at, width), unused{};
+      Lanes c;
+      Op::template finish<Lanes>(&square, &unused, load_curvature(layout, k, places.at[MOST_IN], count), option, &c);
+      if constexpr (Op::SCALAR) put(out, row, c, count);
+      else
+        for (int l = 0; l < count; ++l)
+          combine(static_cast<T *>(out.data) + (row + l) * width, c[l], rows.at[l], width);
+    };
+  });
+}
+
 template <class Op>
 void forward(const Layout &layout, double option, const double *k, const Input *in, Output out) {
+  if constexpr (Op::IN == 1) {
+    if (out.wide) forward_of_one<Op>(layout, option, k, static_cast<const double *>(in[0].data), out);
+    else forward_of_one<Op>(layout, option, k, static_cast<const float *>(in[0].data), out);
+    return;
+  }
   const int width = static_cast<int>(layout.width);
   each_block(layout, [&](int) {
     return [&, memory = Scratch((Op::IN + 1) * layout.width), block = Block<Op>(width)](int64_t row, int count) mutable {
-      const Places places(layout, row, count);
+      const Places<Op::IN> places(layout, row, count);
       for (int v = 0; v < Op::IN; ++v) {
         block.vectors[v] = memory.begin + v * width;
         load(block.vectors[v], in[v], places.at[v], width, count);
       }
-      block.k = load_curvature(k, places.at[MOST_IN], count);
+      block.k = load_curvature(layout, k, places.at[MOST_IN], count);
       block.measure(nullptr, nullptr);
       block.probes(nullptr, nullptr, nullptr);
       Lanes c[Block<Op>::COEFFICIENTS];
       Op::template finish<Lanes>(block.grams, block.squares, block.k, option, c);
       if constexpr (Op::SCALAR) {
-        for (int l = 0; l < count; ++l) put(out, row + l, c[0][l]);
+        put(out, row, c[0], count);
       } else {
         Lanes *result = memory.begin + Op::IN * width, b[Op::BASIS];
         for (int j = 0; j < width; ++j) {
@@ -260,11 +339,56 @@ struct Sums {
   }
 };
 
+// The gradient of a function of one vector that every row has of its own.
+template <class Op, class T>
+void backward_of_one(const Layout &layout, double option, const double *k, const T *in, const T *grad, T *by_in,
+                     double *grad_k) {
+  using S = Dual<2>;
+  const int width = static_cast<int>(layout.width);
+  Sums slopes;
+  if (grad_k) slopes.open(layout.threads, layout.rows[MOST_IN]);
+  each_block(layout, [&](int thread) {
+    return [&, thread](int64_t row, int count) {
+      const Places<Op::IN> places(layout, row, count);
+      const Rows<T> rows(in, places.at[0], width, count), others(grad, row, Op::SCALAR ? 1 : width, count);
+      const S square = S::variable(products(rows.at, rows.at, width), 0), unused(0.0);
+      const S curvature = S::variable(load_curvature(layout, k, places.at[MOST_IN], count), 1);
+      S c;
+      Op::template finish<S>(&square, &unused, curvature, option, &c);
+      Lanes along;
+      if constexpr (Op::SCALAR)
+        for (int l = 0; l < LANES; ++l) along[l] = static_cast<double>(*others.at[l]);
+      else
+        along = products(rows.at, others.at, width);
+      const Lanes twice = 2 * along * c.by[0], slope = along * c.by[1];
+      if (by_in)
+        for (int l = 0; l < count; ++l) {
+          T *to = by_in + (row + l) * width;
+          if constexpr (Op::SCALAR) combine(to, twice[l], rows.at[l], width);
+          else combine(to, twice[l], rows.at[l], c.value[l], others.at[l], width);
+        }
+      if (grad_k)
+        for (int l = 0; l < count; ++l) slopes.parts[thread][places.at[MOST_IN][l]] += slope[l];
+    };
+  });
+  if (grad_k) slopes.close({grad_k, true});
+}
+
 template <class Op>
 void backward(const Layout &layout, double option, const double *k, const Input *in, Input grad, const Output *grads,
               double *grad_k) {
-  using Rows = Block<Op>;
-  using S = Dual<Rows::VARIABLES>;
+  if constexpr (Op::IN == 1) {
+    if (!layout.shared(0)) {
+      const auto of_one = [&](auto number) {
+        using T = decltype(number);
+        backward_of_one<Op>(layout, option, k, static_cast<const T *>(in[0].data), static_cast<const T *>(grad.data),
+                            static_cast<T *>(grads[0].data), grad_k);
+      };
+      return grad.wide ? of_one(0.0) : of_one(0.f);
+    }
+  }
+  using Whole = Block<Op>;
+  using S = Dual<Whole::VARIABLES>;
   constexpr int IN = Op::IN, BASIS = Op::BASIS, GRAMS = Op::GRAMS, PROBES = Op::PROBES;
   const int width = static_cast<int>(layout.width);
   Sums shared[IN], slopes;
@@ -272,13 +396,13 @@ void backward(const Layout &layout, double option, const double *k, const Input 
     if (grads[v] && layout.shared(v)) shared[v].open(layout.threads, layout.rows[v] * width);
   if (grad_k) slopes.open(layout.threads, layout.rows[MOST_IN]);
   each_block(layout, [&](int thread) {
-    return [&, thread, memory = Scratch((2 * IN + 1) * layout.width), block = Rows(width)](int64_t row, int count) mutable {
-      const Places places(layout, row, count);
+    return [&, thread, memory = Scratch((2 * IN + 1) * layout.width), block = Whole(width)](int64_t row, int count) mutable {
+      const Places<Op::IN> places(layout, row, count);
       for (int v = 0; v < IN; ++v) {
         block.vectors[v] = memory.begin + v * width;
         load(block.vectors[v], in[v], places.at[v], width, count);
       }
-      block.k = load_curvature(k, places.at[MOST_IN], count);
+      block.k = load_curvature(layout, k, places.at[MOST_IN], count);
       Lanes *g = memory.begin + IN * width, along[BASIS] = {}, probe_along[PROBES + 1] = {}, with[PROBES + 1][BASIS] = {};
       Lanes number{};
       if constexpr (Op::SCALAR) {
@@ -294,13 +418,13 @@ void backward(const Layout &layout, double option, const double *k, const Input 
       }
 
       // adjoints of the inner products, the probes' squares and the curvature
-      S grams[GRAMS + 1], squares[PROBES + 1], c[Rows::COEFFICIENTS];
+      S grams[GRAMS + 1], squares[PROBES + 1], c[Whole::COEFFICIENTS];
       for (int n = 0; n < GRAMS; ++n) grams[n] = S::variable(block.grams[n], n);
       for (int p = 0; p < PROBES; ++p) squares[p] = S::variable(block.squares[p], GRAMS + p);
       const S curvature = S::variable(block.k, GRAMS + PROBES);
       Op::template finish<S>(grams, squares, curvature, option, c);
-      Lanes adjoint[Rows::VARIABLES];
-      for (int n = 0; n < Rows::VARIABLES; ++n) {
+      Lanes adjoint[Whole::VARIABLES];
+      for (int n = 0; n < Whole::VARIABLES; ++n) {
         if constexpr (Op::SCALAR) {
           adjoint[n] = number * c[0].by[n];
         } else {
@@ -318,7 +442,7 @@ void backward(const Layout &layout, double option, const double *k, const Input 
               const Lanes slope = 2 * adjoint[GRAMS + p];
               Lanes by = select(slope == 0, Lanes{}, slope * with[p][i]);
               if constexpr (!Op::SCALAR) by += c[BASIS + p].value * along[i];
-              for (int n = 0; n < Rows::VARIABLES; ++n)
+              for (int n = 0; n < Whole::VARIABLES; ++n)
                 if (n < GRAMS || n == GRAMS + PROBES) adjoint[n] += by * coefficients[p][i].by[n];
             }
         }

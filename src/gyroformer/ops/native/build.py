@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from gyroformer.compiled import Kernels, cache_folder, find_compiler, threads, used
-from gyroformer.ops.attention import feature_floor
+from gyroformer.ops.feature_map import feature_floor
 from gyroformer.ops.lifted import REACH, least_cone
 
 __all__ = ["KERNELS", "cache_folder", "find_compiler", "library", "threads", "used"]
