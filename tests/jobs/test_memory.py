@@ -1,10 +1,12 @@
 import pytest
+import torch
 from small_graphs import labelled_graph
 
 from gyroformer.errors import UsageError
 from gyroformer.graphs.reading.convert import to_graph
-from gyroformer.jobs.memory import available_memory, check_memory, estimate
+from gyroformer.jobs.memory import MANY_TOKENS, available_memory, check_memory, estimate, note_on_tokens
 from gyroformer.jobs.plan import plan_task
+from gyroformer.ops.native.build import library
 from gyroformer.processes.group import World, set_world, together
 from gyroformer.settings import make_job
 
@@ -45,16 +47,44 @@ def test_the_advice_names_only_what_is_not_set_already():
     assert least == "a machine with more memory, or --ignore-memory to start all the same"
 
 
+@pytest.mark.skipif(library() is None, reason="needs a C++ compiler")
+@pytest.mark.parametrize("option", [{"activation": "gelu"}, {"dropout": 0.1}, {"dim": 128}, {"norm": False}])
+def test_an_operator_keeps_less_than_torch(option):
+    plain = {"dim": 64, "dropout": 0.0}
+    by_operator, by_torch = (estimate(*plan(**plain | more))["layers"] for more in ({}, option))
+    wider = option.get("dim", 64) / 64
+    assert by_torch > 2 * wider * by_operator
+
+
+def test_eigenvectors_count_and_can_be_left_out():
+    job, task = plan(dim=2, heads=1, identifiers=16)
+    task.data.num_nodes = 10**7
+    with pytest.raises(UsageError, match=r"most of it is for eigenvectors .*: try --identifiers 0, or"):
+        check_memory(job, task, available=1e8)
+    assert estimate(*plan(identifiers=0))["eigenvectors"] == 0
+
+
+def test_many_edge_tokens_are_said():
+    job, task = plan(edge_tokens="undirected")
+    assert note_on_tokens(job, task.data) == ()
+    task.data.num_nodes = 1000
+    task.data.edge_index = torch.zeros((2, 2 * MANY_TOKENS), dtype=torch.int64)
+    (said,) = note_on_tokens(job, task.data)
+    assert said.startswith("1,000,000 edges are tokens beside 1,000 nodes")
+    assert "--edge-tokens none" in said
+    assert note_on_tokens(plan(edge_tokens="none")[0], task.data) == ()
+
+
 def test_the_machine_has_memory():
     assert 1e8 < available_memory() < 1e14
 
 
 def test_processes_share_tokens_and_memory(monkeypatch):
-    alone, free = estimate(*plan(dim=8)), available_memory()
+    alone, free = estimate(*plan(dim=8, edge_tokens="undirected")), available_memory()
     set_world(World(0, 4, 1.0, None))
     try:
         with together():
-            assert estimate(*plan(dim=8))["layers"] < 0.7 * alone["layers"]
+            assert estimate(*plan(dim=8, edge_tokens="undirected"))["layers"] < 0.7 * alone["layers"]
     finally:
         set_world(None)
     for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCAL_WORLD_SIZE"):

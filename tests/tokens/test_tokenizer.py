@@ -173,3 +173,28 @@ def test_a_graph_prepared_without_gradients_can_be_trained_on():
 def test_wrong_graphs_are_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_eigenvectors_of_a_large_graph_are_kept_and_those_of_a_small_one_are_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    small = prepare_graph(graph(), identifiers=2)
+    assert not list(tmp_path.rglob("*.npz"))
+    monkeypatch.setattr("gyroformer.tokens.prepare.KEPT_NODES", 5)
+    kept = prepare_graph(graph(), identifiers=2)
+    assert [path.parent for path in tmp_path.rglob("*.npz")] == [tmp_path / "gyroformer" / "eigenvectors"]
+    monkeypatch.setattr(
+        "gyroformer.graphs.spectral.laplacian._compute", lambda *_: pytest.fail("computed again")
+    )
+    again = prepare_graph(graph(), identifiers=2)
+    assert torch.equal(again.identifiers, kept.identifiers)
+    assert torch.equal(again.identifiers, small.identifiers)
+
+
+def test_eigenvectors_are_computed_where_there_is_no_place_to_keep_them(monkeypatch, caplog):
+    def nowhere():
+        raise UsageError("no home folder is known")
+
+    monkeypatch.setattr("gyroformer.tokens.prepare.KEPT_NODES", 5)
+    monkeypatch.setattr("gyroformer.tokens.prepare.user_cache", nowhere)
+    assert prepare_graph(graph(), identifiers=2).identifiers.shape == (5, 2)
+    assert "are not kept for the next time: no home folder" in caplog.text

@@ -284,7 +284,8 @@ def _whole(
 ) -> dict[str, Any]:
     """Return all answers as one object; ``ids`` are the nodes they are about."""
     about = next((answer.nodes for answer in answers if answer.nodes is not None), None)
-    ids = restored.ids if about is None else [restored.ids[index] for index in about]
+    known = restored.ids
+    ids = known if about is None else [known[index] for index in about]
     whole: dict[str, Any] = {"run": str(run), "task": restored.job.task, "ids": ids}
     whole |= {answer.name: answer.records() for answer in answers}
     return whole | (written or {})

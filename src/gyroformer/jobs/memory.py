@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from gyroformer.errors import UsageError
 from gyroformer.jobs.plan import build_model
 from gyroformer.models import get_model
+from gyroformer.ops.native.build import library
+from gyroformer.ops.native.fused_block import MOST_WIDTH
 from gyroformer.processes.group import count as processes
 from gyroformer.processes.launch import beside
 from gyroformer.settings import JobSettings
@@ -18,14 +20,21 @@ if TYPE_CHECKING:
 #: bytes of torch, torch_geometric and scipy in memory before any graph, measured
 INTERPRETER = 450e6
 #: values kept for the backward pass in multiples of the width, measured as peaks of whole runs: for each token in
-#: each layer (attention keeps queries, keys, values and sums, the rest its inputs), and for each node in the loss
-KEPT_PER_TOKEN, KEPT_PER_NODE = 16, 24
+#: each layer (attention keeps queries, keys, values and sums, the rest its inputs), the same where a layer is one C++
+#: operator that keeps its inputs alone, and for each node in the loss
+KEPT_PER_TOKEN, KEPT_BY_OPERATOR, KEPT_PER_NODE = 16, 3, 12
+#: numbers of 8 bytes for each eigenvector and node while they are sought: the room of Lanczos, what it found, checks
+EIGENVECTOR_COPIES = 8
+#: bytes of a node's name: an object and its place in a list, and its share of a table of names
+NAME = 100
 #: copies of the features while they are mixed: as read, as rescaled, two steps of mixing, the result
 FEATURE_COPIES = 5
 #: copies of every parameter: weights, gradient, two moments of Adam, the best state, a good state with its moments
 COPIES = 8
 #: copies of the lists of near nodes: as they are, as they are renewed, turned, in a good state and in a checkpoint
 LIST_COPIES = 5
+#: tokens from which a step takes seconds
+MANY_TOKENS = 1_000_000
 #: width below which a smaller one is no advice
 SMALL_DIM = 4
 
@@ -37,15 +46,17 @@ def estimate(job: JobSettings, task: Task) -> dict[str, float]:
     nodes, edges = int(data.num_nodes or 0), data.edge_index.size(1)
     tokens = math.ceil(tokens_of(job, data) / processes())  # which have some each
     layers, width = options.get("layers", 0), options["dim"]  # free points have no layers
+    kept = KEPT_BY_OPERATOR if _is_operator(job) else KEPT_PER_TOKEN
     # a model on no device has shapes and no values
     parameters = sum(p.numel() for p in build_model(job, task, device="meta").parameters())
     parts = {
         "libraries": INTERPRETER,
-        "graph": 16.0 * edges * 2,
+        "graph": 16.0 * edges * 2 + NAME * nodes,
+        "eigenvectors": 8.0 * EIGENVECTOR_COPIES * nodes * options.get("identifiers", 0),
         "features": float(FEATURE_COPIES) * size * (data.x.numel() if data.x is not None else 0),
         "lists": float(LIST_COPIES * sum(t.nbytes for t in task.kept.buffers())) if task.kept else 0.0,
         "parameters": float(COPIES * size * parameters),
-        "layers": float(size * width * (KEPT_PER_TOKEN * tokens * (layers + 1) + KEPT_PER_NODE * nodes)),
+        "layers": float(size * width * (kept * tokens * (layers + 1) + KEPT_PER_NODE * nodes)),
     }
     return parts | {"total": sum(parts.values())}
 
@@ -56,6 +67,25 @@ def tokens_of(job: JobSettings, data: "Data") -> int:
     if not get_model(job.model.name).tokens or options["edge_tokens"] == "none":
         return nodes
     return nodes + edges // (2 if options["edge_tokens"] == "undirected" else 1)
+
+
+def note_on_tokens(job: JobSettings, data: "Data") -> tuple[str, ...]:
+    """Return what the user should know of tokens: where edges are very many, they take most of the time."""
+    nodes, tokens = int(data.num_nodes or 0), tokens_of(job, data)
+    if tokens < MANY_TOKENS or tokens < 2 * nodes:
+        return ()
+    said = f"{tokens - nodes:,} edges are tokens beside {nodes:,} nodes, which takes most of an epoch's time"
+    return (f"{said}; --edge-tokens none leaves them out",)
+
+
+def _is_operator(job: JobSettings) -> bool:
+    """Return whether a layer of the job's model is computed by C++ operators that keep its inputs alone."""
+    options = job.model.options
+    if job.model.name != "fpst" or job.dtype != "float32" or job.device != "cpu" or library() is None:
+        return False
+    plain = options["attention"] == "linear" and options["activation"] == "relu" and options["norm"]
+    narrow = max(options["dim"], options["ffn_dim"] or 0) <= MOST_WIDTH
+    return bool(plain and narrow and not options["dropout"])
 
 
 def memory_in_use() -> float:
@@ -105,6 +135,7 @@ def _remedies(job: JobSettings, task: Task, largest: str) -> list[str]:
             *([f"fewer --layers than {options['layers']}"] if options.get("layers", 1) > 1 else []),
         ],
         "lists": ["a smaller --near"],
+        "eigenvectors": ["--identifiers 0"],
         "features": ["fewer feature columns", *(["--mixing none"] if job.features.mixing != "none" else [])],
         "parameters": [
             *smaller,

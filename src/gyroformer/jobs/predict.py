@@ -13,11 +13,13 @@ from torch import Tensor
 
 from gyroformer.errors import DataError, UsageError
 from gyroformer.jobs.restore import Restored
-from gyroformer.ops.nearest import nearest_nodes, nearest_pairs, row_blocks, smallest
+from gyroformer.ops.nearest import has_index, nearest_nodes, nearest_pairs, row_blocks, smallest
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.decoders import plain_distance
 from gyroformer.untrusted import check_regular
 
+#: distances that take a quarter of an hour or so; where more are asked for, nodes have to be named
+MOST_DISTANCES = 50_000_000_000
 #: what is answered when nothing is asked: so many nearest nodes, and so many new edges
 FEW_NEAREST, FEW_EDGES = 5, 10
 
@@ -72,7 +74,10 @@ def _given_labels(run: Restored, names: Sequence[str]) -> list[str | None]:
 
 def nearest(run: Restored, nodes: Tensor, count: int) -> Answer:
     """Return the ``count`` nodes nearest to each of ``nodes``, with their distances."""
-    columns, squared = nearest_nodes(run.positions(), nodes, count)
+    positions = run.positions()
+    if not has_index(positions, nodes.numel()):
+        _check_work(nodes, len(positions))
+    columns, squared = nearest_nodes(positions, nodes, count)
     far, ids = plain_distance(squared).tolist(), run.data.ids
     rows = [
         (ids[node], rank + 1, ids[other], far[row][rank])
@@ -87,6 +92,7 @@ def ancestors(run: Restored, nodes: Tensor, count: int) -> Answer:
     if run.hierarchy is None:
         raise UsageError("--ancestors needs a run of embed --hierarchy; --nearest 10 gives the nearest nodes")
     positions, score, ids, rows = run.positions(), run.hierarchy.score, run.data.ids, []
+    _check_work(nodes, len(positions))
     for block in row_blocks(nodes, len(positions)):
         with torch.no_grad():
             costs = score.costs(positions, block)
@@ -98,6 +104,15 @@ def ancestors(run: Restored, nodes: Tensor, count: int) -> Answer:
             found = enumerate(zip(others, costs_of, known, strict=True), start=1)
             rows += [(ids[node], rank, ids[other], -cost, is_one) for rank, (other, cost, is_one) in found]
     return Answer("ancestors", ("node", "rank", "ancestor", "score", "given"), rows, nodes.tolist())
+
+
+def _check_work(nodes: Tensor, others: int) -> None:
+    """Refuse to compare so many nodes with all others that it would take hours."""
+    if nodes.numel() * others > MOST_DISTANCES:
+        raise UsageError(
+            f"comparing {nodes.numel():,} nodes with {others:,} would take hours: name the nodes that you ask about "
+            "with --node ID, which may be repeated"
+        )
 
 
 def distances(run: Restored, pairs: Sequence[tuple[str, str]]) -> Answer:

@@ -12,7 +12,7 @@ import torch
 
 from gyroformer.data.split import Split
 from gyroformer.errors import DataError, GyroformerError, Interrupted, ProcessLostError, UsageError
-from gyroformer.jobs.memory import check_memory
+from gyroformer.jobs.memory import check_memory, note_on_tokens
 from gyroformer.jobs.plan import Plan, plan_model, plan_task
 from gyroformer.jobs.several import check_processes
 from gyroformer.options import as_plain
@@ -267,7 +267,7 @@ def plan_job(
     if look is not None:
         look(graph)
     task = plan_task(job, graph, **given)
-    for note in task.notes:
+    for note in (*task.notes, *note_on_tokens(job, task.data)):
         _log.warning(note)
     if not ignore_memory:
         check_memory(job, task)

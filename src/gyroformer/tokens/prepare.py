@@ -8,13 +8,15 @@ were replaced, does not take them for its own.
 
 import copy
 import dataclasses as dc
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from gyroformer.errors import DataError
+from gyroformer.cache import user_cache
+from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.derived import derived, derived_weighted
 from gyroformer.graphs.spectral.laplacian import laplacian_identifiers
 from gyroformer.options.models import EdgeTokens, IdentifierNorm, TokenOptions
@@ -22,6 +24,10 @@ from gyroformer.options.models import EdgeTokens, IdentifierNorm, TokenOptions
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+_log = logging.getLogger(__name__)
+
+#: nodes from which eigenvectors, which then take half a minute and more, are kept in the user's cache folder
+KEPT_NODES = 100_000
 #: odd constants of a hash of edges: any large ones do, int64 wraps
 _MIX = (0x9E3779B97F4A7C15 - 2**64, 0x2545F4914F6CDD1D, 0x2127599BF4325C37)
 
@@ -72,7 +78,8 @@ def prepare_graph(
         identifier_norm: ``"unit"`` or ``"entry"``: their length is 1 or the root of the number of nodes.
         edge_tokens: ``"undirected"``, ``"directed"`` or ``"none"``; the edges are carried as ``token_edge_index
             (2, M)``, their features, if the graph has ``edge_attr``, as ``token_edge_attr``.
-        cache: folder where eigenvectors are kept between runs.
+        cache: folder where eigenvectors are kept between runs; by default those of a large graph are kept in the
+            user's cache folder.
     """
     options = TokenOptions(identifiers=identifiers, identifier_norm=identifier_norm, edge_tokens=edge_tokens)
     _check(data)
@@ -159,6 +166,17 @@ def _check_width(data: "Data", width: int) -> None:
         )
 
 
+def _usual_cache(nodes: int) -> Path | None:
+    """Return where the eigenvectors of a large graph are kept: whoever asks a run of it, or resumes it, needs them."""
+    if nodes < KEPT_NODES:
+        return None
+    try:
+        return user_cache() / "eigenvectors"
+    except UsageError as error:
+        _log.warning("Laplacian eigenvectors are not kept for the next time: %s", error)
+        return None
+
+
 def _eigenvectors(data: "Data", options: TokenOptions, cache: Path | str | None) -> Tensor:
     nodes, width, device = int(data.num_nodes or 0), options.identifiers, data.edge_index.device
     if not nodes:
@@ -166,7 +184,7 @@ def _eigenvectors(data: "Data", options: TokenOptions, cache: Path | str | None)
     # each component its own: of the whole graph's smallest, a scattered graph gets component numbers only
     weight = data.edge_weight if "edge_weight" in data else None
     found = laplacian_identifiers(
-        data.edge_index, nodes, width, scope="component", weight=weight, cache=cache
+        data.edge_index, nodes, width, scope="component", weight=weight, cache=cache or _usual_cache(nodes)
     )
     scale = nodes**0.5 if options.identifier_norm == "entry" else 1.0
     return (found.vectors.float() * scale).to(device)
