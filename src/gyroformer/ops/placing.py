@@ -75,6 +75,8 @@ def place_nodes(
     placed: Tensor,
     crowd: Tensor,
     *,
+    steps: int = STEPS,
+    spread: float = SPREAD,
     form: str = "auto",
 ) -> StereographicPositions:
     """Return the positions with ``nodes`` moved to where their neighbours are nearest; all others stay.
@@ -87,19 +89,21 @@ def place_nodes(
         placed: ``(N,)``, True for nodes that have a place: neighbours among them count, and of the others ``nodes``
             alone are kept away from.
         crowd: how many others each node has near it, the logarithm of the last sum above, ``(N,)``.
+        steps: how many; 0 for where they begin.
+        spread: deviation of what is added to the midpoints that they begin at.
         form: native, eager, or auto for the first where it can be had.
     """
     edges = _Edges(torch.searchsorted(nodes, source), target, placed[target], nodes.numel())
     field = _Field(positions, nodes, placed, crowd, form=form)
     u = _midpoints(positions, edges)
     generator = torch.Generator().manual_seed(0)
-    u = u + SPREAD * torch.randn(u.shape, generator=generator, dtype=u.dtype).to(u.device)
+    u = u + spread * torch.randn(u.shape, generator=generator, dtype=u.dtype).to(u.device)
     way = Descent(*sine_cosine(u, positions.k), positions.k)
-    for step in range(STEPS):
+    for step in range(steps):
         field.move(way.sine, way.cosine)
         if step % REFRESH == 0:
             field.find(edges)
-        way.step(*field.slopes(look=step % LOOK == 0), RATE * (1 - step / STEPS))
+        way.step(*field.slopes(look=step % LOOK == 0), RATE * (1 - step / steps))
     field.move(way.sine, way.cosine)
     return field.positions()
 

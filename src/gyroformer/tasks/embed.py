@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from gyroformer.models.base import GraphModel
     from gyroformer.tasks.hierarchy import Hierarchy
+    from gyroformer.ops.positions import Positions
     from gyroformer.tasks.negatives import Negatives
     from gyroformer.tasks.task import Ready
 
@@ -202,19 +203,18 @@ class Reconstruction(Task):
 
     def loss(self, model: "GraphModel") -> "Tensor":
         """Return the loss, summed over both directions of all edges: this process's edges and nodes."""
-        return self.loss_with(model, self.negatives)
+        return self.loss_at(model.positions(self.data))
 
-    def loss_with(self, model: "GraphModel", negatives: "Negatives") -> "Tensor":
-        """Return the loss with other negatives than the task's own."""
+    def loss_at(self, positions: "Positions", negatives: "Negatives | None" = None) -> "Tensor":
+        """Return the loss of nodes at ``positions``, with the task's own negatives or others."""
         from gyroformer.processes.tensors import share
         from gyroformer.tasks.decoders import plain_distance
 
-        positions = model.positions(self.data)
         edges, rows = share(self.source.numel()), share(len(positions))
         distances = positions.pair_squared_dist(self.source[edges], self.target[edges])
         if not self.squared:
             distances = plain_distance(distances)
-        partition = negatives.log_partition(positions, squared=self.squared)
+        partition = (negatives or self.negatives).log_partition(positions, squared=self.squared)
         near = distances if self.weight is None else self.weight[edges] * distances
         return 2 * near.sum() + (self.strength * partition)[rows].sum()
 
@@ -320,8 +320,9 @@ def loss_error(task: "Reconstruction | Hierarchy", model: "GraphModel") -> dict[
     if near.exact_is_quick:
         near.eval()
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            estimate = float(task.loss_with(model, near))
-            exact = float(task.loss_with(model, AllNegatives(near.neighbours)))
+            positions = model.positions(task.data)
+            estimate = float(task.loss_at(positions, near))
+            exact = float(task.loss_at(positions, AllNegatives(near.neighbours)))
         near.train()
         error = 100 * abs(estimate - exact) / max(abs(exact), 1e-30)
         found |= {"loss": estimate, "loss_exact": exact, "loss_error": error}
