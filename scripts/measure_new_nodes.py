@@ -2,8 +2,8 @@
 
 python scripts/measure_new_nodes.py [--graphs mammals,web-edu,power,enron] [--epochs 400] [--keep FOLDER]
 
-Rows for one graph: the run trained on everything, the curved midpoint of the known neighbours, and the placing of
-gyroformer. ``map_new`` is the mAP of the hidden nodes: all nodes ordered by their distance from the hidden one, its
+Rows for one graph: the run trained on everything, the curved midpoint of the known neighbours, the placing of
+gyroformer, and the same where known nodes around the new ones may move (``--adjust``). ``map_new`` is the mAP of the hidden nodes: all nodes ordered by their distance from the hidden one, its
 neighbours among the known ones to come first (its hidden neighbours are left out). ``map_neighbours`` is the other
 direction: that of the known nodes that have hidden neighbours, which are to come first with all others. ``seconds`` is
 CPU time of one thread: of the training on everything, or of the placing.
@@ -13,6 +13,7 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,8 @@ from torch_geometric.data import Data
 
 import gyroformer as gf
 from gyroformer.graphs.build import graph_from_edges
-from gyroformer.jobs.new_nodes import grown, placed
+from gyroformer.jobs.grown import grown
+from gyroformer.jobs.new_nodes import placed
 from gyroformer.ops import placing
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.ops.positions import StereographicPositions
@@ -31,6 +33,12 @@ TARGET = Path(__file__).parents[1] / "results" / "new_nodes.csv"
 HIDDEN = 0.1
 #: nodes that the other direction is taken over, at most
 SEEN_NODES = 2_000
+#: how hidden nodes get their places: arguments of ``placed``
+WAYS: dict[str, dict[str, Any]] = {
+    "midpoint": {"steps": 0, "spread": 0.0},
+    "placed": {},
+    "placed, known nodes adjusted": {"adjust": True},
+}
 #: a distance beyond all others
 FAR = 1e30
 
@@ -114,20 +122,17 @@ def measured(name: str, epochs: int, folder: Path) -> list[dict[str, object]]:
     hidden = Hidden(name)
     whole, seconds = trained(hidden.whole, epochs, folder / f"{name}-whole")
     known, _ = trained(hidden.graph, epochs, folder / f"{name}-known")
-    known.nearest(0, 1)  # whatever is loaded at first use
+    for adjust in (False, True):  # whatever is loaded at first use
+        gf.GraphEmbedder(epochs=1, random_state=0).fit([(0, 1), (1, 2)]).add([(3, 0)], adjust=adjust)
     more = grown(known.graph_, hidden.added)
     rows = []
-    for way in ("trained on everything", "midpoint", "placed"):
+    for way in ("trained on everything", *WAYS):
         if way == "trained on everything":
             positions, spent = whole._positions, seconds
         else:
-            usual = placing.STEPS, placing.SPREAD
-            if way == "midpoint":
-                placing.STEPS, placing.SPREAD = 0, 0.0
             began = time.process_time()
-            found = placed(known._positions, more, known.graph_.edge_index)
+            found = placed(known._positions, more, known.graph_.edge_index, **WAYS[way])
             spent = time.process_time() - began
-            placing.STEPS, placing.SPREAD = usual
             positions = in_order(found, more.graph.ids, hidden.nodes)
         rows.append(
             {

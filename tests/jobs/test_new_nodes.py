@@ -206,8 +206,127 @@ def test_a_node_without_edges_in_the_run_is_placed_anew():
     assert torch.isfinite(torch.from_numpy(more.embedding_)).all()
 
 
-def test_a_hierarchy_takes_no_new_nodes():
-    tree = nx.balanced_tree(2, 3, create_using=nx.DiGraph)
-    embedder = gf.GraphEmbedder(hierarchy=True, epochs=2, random_state=0).fit(tree)
-    with pytest.raises(UsageError, match="cannot be placed in a hierarchy"):
-        embedder.add([(100, 0)])
+def test_known_nodes_give_way_only_where_the_user_lets_them(folder):
+    words = ("--add", folder / "added.csv", "--no-header", "--json", "--nearest", 5)
+    stay, move = (
+        json.loads(told("predict", folder / "run", *words, *more).stdout) for more in ([], ["--adjust"])
+    )
+    assert (stay["added"], stay["moved"]) == (4, 0)
+    assert (move["added"], move["moved"] > 0) == (4, True)
+    graph = nx.les_miserables_graph()
+    hits = [row["neighbour"] in graph[row["node"]] for row in move["nearest"]]
+    assert np.mean(hits) > 0.7
+    again = told("predict", folder / "run", *words, "--adjust")
+    assert json.loads(again.stdout) == move  # the same each time
+    shown = told("predict", folder / "run", "--add", folder / "added.csv", "--no-header", "--adjust")
+    assert "known nodes are not where the run had them" in shown.stdout
+
+
+def test_far_nodes_do_not_give_way():
+    # a ring: a new node between two places that are far apart brings these together
+    ring = nx.cycle_graph(80)
+    embedder = gf.GraphEmbedder(epochs=150, random_state=0).fit(ring)
+    edges = [("new", 0), ("new", 40)]
+    stay, move = embedder.add(edges), embedder.add(edges, adjust=True)
+    np.testing.assert_array_equal(stay.embedding_[:80], embedder.embedding_)
+    moved = np.abs(move.embedding_[:80] - embedder.embedding_).max(1) > 0
+    assert set(move.ids_[:80][moved]) == {79, 0, 1, 39, 40, 41}  # two steps from the new node
+    assert move.distance(0, 40) < 0.8 * stay.distance(0, 40)
+    near = {node for node, _ in move.nearest("new", 2)}
+    assert near == {0, 40}
+
+
+def test_adjust_is_refused_where_it_has_no_effect(folder, featured):
+    done = told("predict", folder / "run", "--adjust")
+    assert done.exit_code == 2
+    assert "--add FILE" in done.stderr
+    words = ("--add", featured / "added.csv", "--no-header", "--features", featured / "new_x.csv", "--adjust")
+    done = told("predict", featured / "run", *words)
+    assert done.exit_code == 2
+    assert "--adjust has no effect" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """Return a folder with a run on a hierarchy, edges from a node to its ancestor, and an added leaf and branch."""
+    path = tmp_path_factory.mktemp("tree")
+    lines = [f"n{child},n{(child - 1) // 3}" for child in range(1, 40)]
+    (path / "tree.csv").write_text("\n".join(lines) + "\n")
+    # below n5; and one above n39 and n40, which are new too, below n2
+    (path / "added.csv").write_text("leaf,n5\nbranch,n2\ntwig,branch\nother,branch\n")
+    words = (
+        "--hierarchy",
+        "--closure",
+        "--ancestor",
+        "target",
+        "--no-header",
+        "--epochs",
+        300,
+        "--threads",
+        1,
+    )
+    done = told("embed", path / "tree.csv", *words, "--out", path / "run")
+    assert done.exit_code == 0, done.stderr
+    return path
+
+
+def test_new_nodes_of_a_hierarchy_find_their_ancestors(tree):
+    words = ("--add", tree / "added.csv", "--no-header", "--ancestors", 3, "--json")
+    done = told("predict", tree / "run", *words)
+    assert done.exit_code == 0, done.stderr
+    said = json.loads(done.stdout)
+    found = {
+        name: [row["ancestor"] for row in said["ancestors"] if row["node"] == name] for name in said["ids"]
+    }
+    assert set(found) == {"leaf", "branch", "twig", "other"}
+    # those that follow from the added edges are ancestors too: the run was made with --closure
+    assert set(found["leaf"]) == {"n5", "n1", "n0"}
+    assert set(found["branch"][:2]) == {"n2", "n0"}
+    assert set(found["twig"]) == {"branch", "n2", "n0"}
+    given = {(row["node"], row["ancestor"]): row["given"] for row in said["ancestors"]}
+    assert given["leaf", "n1"]
+    assert said["moved"] == 0
+
+
+def test_an_edge_that_closes_a_cycle_of_a_hierarchy_is_refused(tree):
+    (tree / "cycle.csv").write_text("n0,top\ntop,n5\n")
+    done = told("predict", tree / "run", "--add", tree / "cycle.csv", "--no-header")
+    assert done.exit_code == 3
+    assert "the graph has a cycle" in done.stderr
+
+
+def test_an_embedder_of_a_hierarchy_that_knows_more_nodes():
+    branches = nx.balanced_tree(2, 4, create_using=nx.DiGraph)  # from an ancestor to its descendant
+    embedder = gf.GraphEmbedder(hierarchy=True, closure=True, epochs=300, random_state=0).fit(branches)
+    more = embedder.add([(3, "new")])
+    assert {node for node, _ in more.ancestors("new", 3)} == {3, 1, 0}
+    assert embedder.ancestors(7, 3) == [(node, pytest.approx(score)) for node, score in more.ancestors(7, 3)]
+    assert "new" not in list(embedder.ids_)
+
+
+@pytest.mark.parametrize("adjust", [[], ["--adjust"]])
+def test_a_directed_run_knows_where_edges_of_new_nodes_lead(tmp_path_factory, tmp_path, adjust):
+    path = tmp_path_factory.getbasetemp() / "needs"
+    if not path.exists():
+        path.mkdir()
+        steps = [(a, b) for a in range(40) for b in range(a + 1, min(a + 4, 40))]
+        kept = [(a, b) for a, b in steps if 20 not in (a, b)]
+        (path / "needs.csv").write_text("".join(f"p{a},p{b}\n" for a, b in kept))
+        (path / "added.csv").write_text("".join(f"p{a},p{b}\n" for a, b in steps if 20 in (a, b)))
+        words = ("--directed", "--no-header", "--epochs", 200, "--threads", 1)
+        done = told("link", path / "needs.csv", *words, "--out", path / "run")
+        assert done.exit_code == 0, done.stderr
+    pairs = [("p20", "p22"), ("p22", "p20"), ("p20", "p2"), ("p18", "p20"), ("p20", "p18")]
+    (tmp_path / "pairs.csv").write_text("".join(f"{a},{b}\n" for a, b in pairs))
+    words = ("--add", path / "added.csv", "--no-header", *adjust, "--json")
+    done = told("predict", path / "run", *words, "--pairs", tmp_path / "pairs.csv")
+    assert done.exit_code == 0, done.stderr
+    said = json.loads(done.stdout)
+    chance = {(row["source"], row["target"]): row["probability"] for row in said["distances"]}
+    assert chance["p20", "p22"] > chance["p22", "p20"]
+    assert chance["p18", "p20"] > chance["p20", "p18"]
+    assert chance["p20", "p22"] > chance["p20", "p2"]
+    assert (said["moved"] > 0) == bool(adjust)
+    listed = json.loads(told("predict", path / "run", *words, "--for", "p20", "--new-edges", 5).stdout)
+    ends = {row["target"] for row in listed["new_edges"]}
+    assert not ends & {"p21", "p22", "p23"}  # edges that were added are not new

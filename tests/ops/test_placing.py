@@ -5,7 +5,8 @@ import torch
 
 from gyroformer.ops import placing
 from gyroformer.ops.lifted import sine_cosine
-from gyroformer.ops.placing import _Field, place_nodes, rounds
+from gyroformer.ops.native import build
+from gyroformer.ops.placing import _Edges, _Field, place_nodes, rounds
 from gyroformer.ops.positions import StereographicPositions
 
 K = torch.tensor([[-1.3], [0.0], [0.4]])
@@ -53,15 +54,43 @@ def test_slopes_are_the_derivatives_of_the_loss():
     field = _Field(where, nodes, placed, crowd)
     sine, cosine = sine_cosine(u, where.k)
     with torch.no_grad():
-        field.move(sine, cosine)
-        parts = field.parts(source - 10, target, placed[target], torch.tensor([2, 1]))
-        slopes = torch.zeros_like(sine), torch.zeros_like(cosine)
-        for part in parts:
-            field.look(part)
-            for whole, own in zip(slopes, field.slopes(part), strict=True):
-                whole[part.rows] = own
-    torch.autograd.backward((sine, cosine), slopes)
+        field.move(sine.detach(), cosine.detach())
+        field.find(_Edges(source - 10, target, placed[target], 2))
+    torch.autograd.backward((sine, cosine), field.slopes())
     torch.testing.assert_close(u.grad, want, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.skipif(build.library() is None, reason="needs a C++ compiler")
+@pytest.mark.parametrize("k", [[[-1.3], [0.0], [0.4]], [[-4.0]], [[1e-7]], [[2.0], [-1e-5]]])
+def test_the_kernel_has_the_slopes_of_the_torch_form(k):
+    # neighbours of one node fill more than a tile; of another, all there are
+    where = positions(300, torch.tensor(k), dtype=torch.float32)
+    nodes, stream = torch.arange(280, 300), torch.Generator().manual_seed(2)
+    row = torch.cat((torch.zeros(90), torch.arange(1, 20))).long()
+    target = torch.cat((torch.arange(90), torch.randint(280, (19,), generator=stream)))
+    placed, crowd = torch.arange(300) < 280, torch.randn(300, generator=stream)
+    found = []
+    for form in ("native", "eager"):
+        field = _Field(where, nodes, placed, crowd, form=form)
+        field.find(_Edges(row, target, placed[target], 20))
+        found.append(torch.cat([slope.flatten(1) for slope in field.slopes()], 1))
+    torch.testing.assert_close(*found, rtol=1e-4, atol=2e-5 * float(found[1].abs().max()))
+
+
+def test_few_nodes_leave_places_of_the_lists_empty():
+    where = positions(5, dtype=torch.float32)
+    arguments = (
+        torch.tensor([4]),
+        torch.tensor([4, 4]),
+        torch.tensor([0, 1]),
+        torch.arange(5) < 4,
+        torch.zeros(5),
+    )
+    for form in ("native", "eager") if build.library() is not None else ("eager",):
+        found = place_nodes(where, *arguments, form=form)
+        assert torch.isfinite(found.sine).all()
+        order = found.squared_dist_rows(torch.tensor([4]))[0, :4].argsort()
+        assert set(order[:2].tolist()) == {0, 1}
 
 
 @pytest.mark.parametrize("k", [[[-2.0]], [[0.0]], [[0.3]], [[-1.0], [0.5]]])

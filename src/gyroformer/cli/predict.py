@@ -54,6 +54,12 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    adjust: Annotated[
+        bool,
+        typer.Option(
+            "--adjust", help="With --add: known nodes around the new ones may move; else they stay in place."
+        ),
+    ] = False,
     features: Annotated[
         str | None,
         typer.Option(
@@ -127,6 +133,10 @@ def predict(
 
     if add is not None and graph is not None:
         raise UsageError("--add adds nodes to the run's own graph: leave GRAPH out, or --add")
+    if adjust and add is None:
+        raise UsageError(
+            "--adjust says that known nodes may move for those of --add FILE: add it, or leave it out"
+        )
     for flag, file in (("--embeddings", embeddings), ("--out", out)):
         if file is not None:
             check_target(file, flag)
@@ -134,7 +144,7 @@ def predict(
     with progress() as shown:
         shown.show("reading the run and preparing its model …")
         reading = reading_options(header, source, target, weight)
-        restored = _restored(usable_run(run), graph, add, features, reading)
+        restored = _restored(usable_run(run), graph, add, features, reading, adjust)
         shown.show("looking for the answer …")
         asked = _answers(
             restored,
@@ -163,7 +173,12 @@ def predict(
 
 
 def _restored(
-    run: Path, graph: str | None, add: Path | None, features: str | None, reading: dict[str, Any]
+    run: Path,
+    graph: str | None,
+    add: Path | None,
+    features: str | None,
+    reading: dict[str, Any],
+    adjust: bool,
 ) -> "Restored":
     """Return the run with its own graph, with another, or with more nodes."""
     from gyroformer.jobs.new_nodes import restore_with
@@ -171,7 +186,7 @@ def _restored(
 
     if add is None:
         return restore(run, graph, features=features, reading=reading)
-    return restore_with(run, add, features=features, reading=reading)
+    return restore_with(run, add, features=features, reading=reading, adjust=adjust)
 
 
 def _export(restored: "Restored", path: Path, flatten: int | None) -> dict[str, Any]:
@@ -287,6 +302,8 @@ def _whole(
     known = restored.ids
     ids = known if about is None else [known[index] for index in about]
     whole: dict[str, Any] = {"run": str(run), "task": restored.job.task, "ids": ids}
+    if restored.added:
+        whole |= {"added": restored.added, "moved": restored.moved}
     whole |= {answer.name: answer.records() for answer in answers}
     return whole | (written or {})
 
@@ -303,13 +320,16 @@ def _print_overview(restored: "Restored", run: Path) -> None:
     table.add_row("run", f"{run}: {job.task}, {metrics}")
     table.add_row("model", f"{job.model.name}, {results['parameters']:,} parameters, recipe {job.recipe}")
     own = f"{results['graph'] or 'a graph given in Python'}, the run's own"
-    nodes = f"{len(restored.ids):,} nodes, {restored.joined.nnz // 2:,} edges"
+    directed = restored.decoder is not None and restored.decoder.directed
+    nodes = f"{len(restored.ids):,} nodes, {restored.joined.nnz // (1 if directed else 2):,} edges"
     other = (
         f"{own}, with {restored.added:,} new nodes"
         if restored.added
         else "another than the run was trained on"
     )
     table.add_row("graph", f"{own if restored.same else other}: {nodes}")
+    if restored.moved:
+        table.add_row("", f"{restored.moved:,} known nodes are not where the run had them")
     if job.task == "link" and restored.same:
         seen = results["split"]["train"]
         table.add_row("", f"the model sees the {seen:,} edges it was trained on")

@@ -1,6 +1,7 @@
 """Graph reconstruction as a transformer of scikit-learn."""
 
 import copy
+import dataclasses as dc
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,8 @@ from gyroformer.errors import UsageError
 from gyroformer.estimators.base import GraphEstimator, prepared
 from gyroformer.estimators.inputs import Ids, graph_of, node_indices
 from gyroformer.jobs.flatten import flattened
-from gyroformer.jobs.new_nodes import NO_HIERARCHY, grown, placed
+from gyroformer.jobs.grown import grown
+from gyroformer.jobs.new_nodes import grown_hierarchy, placed, placed_by
 from gyroformer.jobs.plan import Plan
 from gyroformer.ops.nearest import nearest_nodes, row_blocks, smallest
 from gyroformer.ops.neighbours import Neighbours
@@ -112,25 +114,33 @@ class GraphEmbedder(
         with torch.no_grad():
             return self._framed(_rows(self.model_.positions(ready).coordinates()), ready.ids)
 
-    def add(self, edges: object) -> Self:
+    def add(self, edges: object, *, adjust: bool = False) -> Self:
         """Return an embedder that knows more nodes, placed by their edges; this one stays as it is.
 
         The known nodes keep their coordinates, but for those that had no edge. ``ids_``, ``embedding_``, ``distance``,
-        ``nearest``, ``kneighbors``, ``pairwise_distances`` and ``flatten`` of what comes back know all nodes.
+        ``nearest``, ``kneighbors``, ``pairwise_distances``, ``flatten`` and ``ancestors`` of what comes back know all
+        nodes.
 
         Args:
             edges: the new nodes' edges, to known nodes and to each other: pairs of ids, a file, or any other graph.
+                In a hierarchy they lead the way that the fitted ones do.
+            adjust: whether known nodes around the new ones may move to make room.
         """
         check_is_fitted(self)
         if self._plan.data.x is not None:
             raise UsageError(
                 "this embedder takes node features: give the whole graph with features to transform"
             )
-        if isinstance(self._plan.task, Hierarchy):
-            raise UsageError(NO_HIERARCHY)
-        whole = grown(self.graph_, graph_of(edges))
+        task, seen = self._plan.task, self._plan.data.edge_index
+        directed = isinstance(task, Hierarchy)
+        whole = grown(self.graph_, graph_of(edges, directed=directed), directed=directed, adjust=adjust)
         more = copy.copy(self)
-        more._positions = placed(self._positions, whole, self._plan.data.edge_index)
+        if isinstance(task, Hierarchy):
+            grown_task = grown_hierarchy(task, self._plan.job, whole)
+            more._plan = dc.replace(self._plan, task=grown_task)
+            more._positions = placed_by(grown_task, self._positions, whole, seen, adjust=adjust)
+        else:
+            more._positions = placed(self._positions, whole, seen, adjust=adjust)
         more.graph_, more._ids = whole.graph, Ids(whole.graph.ids)
         more.ids_, more.embedding_ = more._ids.array(), _rows(more._positions.coordinates())
         return more
@@ -165,10 +175,10 @@ class GraphEmbedder(
         found = zip(others[0].tolist(), squared[0].clamp(min=0).sqrt().tolist(), strict=True)
         return [(self._ids.names[other], distance) for other, distance in found]
 
-    @torch.no_grad()
     def _directed(self) -> bool:
         return bool(self.hierarchy)
 
+    @torch.no_grad()
     def ancestors(self, node: Any, n: int = 10) -> list[tuple[Any, float]]:
         """Return the ``n`` likeliest ancestors of the node with the id ``node``, as ids with scores, likeliest first.
 

@@ -1,151 +1,184 @@
 """Nodes that were not there when a run was trained, added by their edges.
 
 A model that takes node features is asked about the graph with the new nodes. One that learned a vector for each node
-has none for a new one: the new node is placed by its edges (:mod:`gyroformer.ops.placing`). Nothing known moves, but
-for nodes that had no edge in the run's graph, of which the run could not know where they belong.
+has none for a new one: the new node is placed by its edges (:mod:`gyroformer.ops.placing`), and where these have a
+direction by the loss that the run was trained with (:mod:`gyroformer.jobs.settle`). Nothing known moves, but for nodes
+that had no edge in the run's graph, of which the run could not know where they belong, and for nodes around new ones if
+the user lets them.
 """
 
 import copy
 import dataclasses as dc
-import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from gyroformer.data.load import load
 from gyroformer.errors import DataError, UsageError
-from gyroformer.graphs.adjacency import simple_adjacency, upper_edges
-from gyroformer.graphs.build import graph_from_edges
+from gyroformer.graphs.non_edges import directed_edges, undirected_edges
 from gyroformer.graphs.reading.attributes import read_features
 from gyroformer.graphs.reading.read import existing_file
-from gyroformer.jobs.restore import Restored, restore
+from gyroformer.jobs.grown import Grown, grown
+from gyroformer.jobs.plan import ready_for, relative_weights
+from gyroformer.jobs.restore import Restored, joined_by, restore
+from gyroformer.jobs.settle import adjusted, around, settle
+from gyroformer.ops import placing
 from gyroformer.ops.neighbours import Neighbours
-from gyroformer.ops.placing import place_nodes, rounds
 from gyroformer.ops.positions import Positions, StereographicPositions
+from gyroformer.settings import JobSettings
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-_log = logging.getLogger(__name__)
+    from gyroformer.tasks.decoders import LinkDecoder
+    from gyroformer.tasks.hierarchy import Hierarchy
+    from gyroformer.tasks.link import LinkPrediction
 
-#: what is said of a run in whose space nearness is not what counts
-NO_HIERARCHY = "new nodes cannot be placed in a hierarchy yet: train it on the whole graph"
-#: the same of a run whose edges lead one way
-NO_DIRECTION = "new nodes cannot be added to a directed run yet: train it on the whole graph"
-#: ids that an error names
-NAMED = 3
+#: what is said of a model that is in no space where a new node could be put
+OTHER_SPACE = (
+    "new nodes can be placed in products of hyperbolic, flat and spherical spaces only, and this model has another: "
+    "train it on the whole graph"
+)
+#: steps of new nodes by the loss of the run, and the size of the first
+STEPS, RATE = 100, 0.1
+#: steps that new nodes take once the known ones around them have given way
+LAST_STEPS = 32
 #: nodes up to which all pairs say how crowded a place is; beyond, so many drawn ones stand for all
 CROWD_NODES = 8192
 
 
-@dc.dataclass(frozen=True)
-class Grown:
-    """A graph with more nodes.
-
-    Attributes:
-        graph: all nodes, the known ones first and in their order, with all edges; features are not set.
-        known: number of known nodes.
-        edges: the added edges, both directions, ``(2, E)``.
-    """
-
-    graph: "Data"
-    known: int
-    edges: Tensor
-
-    @property
-    def new_ids(self) -> list[Any]:
-        """The ids of the new nodes."""
-        return list(self.graph.ids[self.known :])
-
-
-def grown(graph: "Data", added: "Data") -> Grown:
-    """Return ``graph`` with the nodes and edges of another; ids are compared as text.
-
-    Raises:
-        UsageError: there is no new node.
-        DataError: a new node has no path to a known one.
-    """
-    index = {str(name): number for number, name in enumerate(graph.ids)}
-    known = len(index)
-    new = [name for name in added.ids if str(name) not in index]
-    if not new:
-        raise UsageError(
-            f"all {len(added.ids)} nodes that are to be added are known already: name new ones, or give the whole "
-            "graph in the place of additions"
-        )
-    index |= {str(name): known + number for number, name in enumerate(new)}
-    moved = torch.tensor([index[str(name)] for name in added.ids], dtype=torch.int64)
-    edges = moved[added.edge_index.cpu()]
-    edges = torch.cat((edges, edges.flip(0)), 1).unique(dim=1)
-    both = torch.cat((graph.edge_index.cpu(), edges), 1).numpy()
-    weight = None
-    if "edge_weight" in graph:  # an added edge counts as much as the others do on average
-        usual = graph.edge_weight.mean().expand(edges.size(1))
-        weight = torch.cat((graph.edge_weight, usual)).cpu().numpy()
-    whole = graph_from_edges(both[0], both[1], num_nodes=len(index), ids=[*graph.ids, *new], weight=weight)
-    _check_paths(edges, known, whole.ids)
-    inside = int((edges < known).all(0).sum()) // 2
-    if inside:
-        _log.warning("%d of the added edges are between known nodes, which stay where they are", inside)
-    if "edge_weight" in added:
-        _log.warning("weights of added edges are not used: each counts alike")
-    return Grown(whole, known, edges)
-
-
-def _check_paths(edges: Tensor, known: int, ids: list[Any]) -> None:
-    placed = torch.arange(len(ids)) < known
-    new = edges[:, edges[0] >= known]
-    for ready in rounds(placed.clone(), *new):
-        placed[ready] = True
-    lost = (~placed).nonzero().flatten().tolist()
-    if lost:
-        names = ", ".join(repr(ids[node]) for node in lost[:NAMED]) + (", …" if len(lost) > NAMED else "")
-        raise DataError(
-            f"{len(lost)} new nodes have no edge or path to a known node, so that nothing says where they belong "
-            f"({names}): add an edge for each, or leave them out"
-        )
-
-
 @torch.no_grad()
-def placed(positions: Positions, grown: Grown, seen: Tensor) -> StereographicPositions:
-    """Return where all nodes are.
+def placed(
+    positions: Positions,
+    grown: Grown,
+    seen: Tensor,
+    *,
+    adjust: bool = False,
+    steps: int = placing.STEPS,
+    spread: float = placing.SPREAD,
+) -> StereographicPositions:
+    """Return where all nodes are, the new ones near their neighbours.
 
     Args:
         positions: of the known nodes.
         grown: the graph with the new ones.
         seen: the edges that the run was trained on, ``(2, E)``.
+        adjust: whether known nodes around the new ones move too, by the loss of reconstruction.
+        steps: of the new nodes; 0 for where they begin.
+        spread: how far from the midpoints of their neighbours that is.
     """
-    if not isinstance(positions, StereographicPositions):
-        raise UsageError(
-            "new nodes can be placed in products of hyperbolic, flat and spherical spaces only, and this model has "
-            "another: train it on the whole graph"
+    start = _Start(positions, grown, seen)
+    if not adjust:
+        return start.placed(steps, spread)
+    found = adjusted(start.placed(0), grown.graph, grown.new)
+    known = StereographicPositions(found.sine[: grown.known], found.cosine[: grown.known], found.k)
+    return _Start(known, grown, seen).placed(LAST_STEPS)
+
+
+class _Start:
+    """Known nodes at their places, and what has to get one."""
+
+    def __init__(self, positions: Positions, grown: Grown, seen: Tensor) -> None:
+        if not isinstance(positions, StereographicPositions):
+            raise UsageError(OTHER_SPACE)
+        self.known, self.more = positions, len(grown.new_ids)
+        self.neighbours = Neighbours.of(seen.cpu(), grown.known)
+        nodes = grown.known + self.more
+        named = torch.zeros(nodes, dtype=torch.bool)
+        named[grown.edges.flatten()] = True
+        self.settled = torch.ones(nodes, dtype=torch.bool)
+        self.settled[grown.known :] = False
+        # no edge said where they belong: they are placed like new ones
+        self.settled[: grown.known] = (self.neighbours.degree > 0) | ~named[: grown.known]
+        if not bool((self.settled & named).any()):
+            raise DataError(
+                "the added edges lead to nodes without any edge of their own only: nothing says where they are"
+            )
+        self.edges = grown.both[:, ~self.settled[grown.both[0]]]
+
+    @property
+    def moving(self) -> Tensor:
+        """The nodes that have no place yet."""
+        return (~self.settled).nonzero().flatten()
+
+    def placed(self, steps: int, spread: float = placing.SPREAD) -> StereographicPositions:
+        """Return where all nodes are; the arguments are those of :func:`placed`."""
+        crowd = _crowd(self.known, self.neighbours)
+        crowd = torch.cat((crowd, crowd.median().expand(self.more)))  # a new node counts as a usual one
+        sine = torch.cat((self.known.sine, self.known.sine.new_zeros(self.more, *self.known.sine.shape[1:])))
+        cosine = torch.cat(
+            (self.known.cosine, self.known.cosine.new_ones(self.more, *self.known.cosine.shape[1:]))
         )
-    more, neighbours = len(grown.new_ids), Neighbours.of(seen.cpu(), grown.known)
-    crowd = _crowd(positions, neighbours)
-    crowd = torch.cat((crowd, crowd.median().expand(more)))  # a new node counts as a usual one
-    sine = torch.cat((positions.sine, positions.sine.new_zeros(more, *positions.sine.shape[1:])))
-    cosine = torch.cat((positions.cosine, positions.cosine.new_ones(more, *positions.cosine.shape[1:])))
-    found = StereographicPositions(sine.detach(), cosine.detach(), positions.k.detach())
-    named = torch.zeros(len(found), dtype=torch.bool)
-    named[grown.edges.flatten()] = True
-    settled = torch.ones(len(found), dtype=torch.bool)
-    settled[grown.known :] = False
-    # no edge said where they belong: they are placed like new ones
-    settled[: grown.known] = (neighbours.degree > 0) | ~named[: grown.known]
-    if not bool((settled & named).any()):
-        raise DataError(
-            "the added edges lead to nodes without any edge of their own only: nothing says where they are"
-        )
-    edges = grown.edges[:, ~settled[grown.edges[0]]]
-    for ready in rounds(settled.clone(), *edges):
-        mine = edges[:, torch.isin(edges[0], ready)]
-        found = place_nodes(found, ready, mine[0], mine[1], settled, crowd)
-        settled[ready] = True
+        found = StereographicPositions(sine.detach(), cosine.detach(), self.known.k.detach())
+        settled = self.settled.clone()
+        for ready in placing.rounds(settled.clone(), *self.edges):
+            mine = self.edges[:, torch.isin(self.edges[0], ready)]
+            found = placing.place_nodes(
+                found, ready, mine[0], mine[1], settled, crowd, steps=steps, spread=spread
+            )
+            settled[ready] = True
+        return found
+
+
+@torch.no_grad()
+def placed_by(
+    task: "Hierarchy | LinkPrediction",
+    positions: Positions,
+    grown: Grown,
+    seen: Tensor,
+    *,
+    adjust: bool = False,
+) -> StereographicPositions:
+    """Return where all nodes are, the new ones where the loss of a task on the grown graph is low.
+
+    Args:
+        task: the task.
+        positions: of the known nodes.
+        grown: the graph with the new ones.
+        seen: the edges that the run was trained on, ``(2, E)``.
+        adjust: whether known nodes around the new ones move too.
+    """
+    start = _Start(positions, grown, seen)
+    moving = around(grown.graph, start.moving) if adjust else start.moving
+    return settle(task.loss_at, start.placed(0), moving, steps=STEPS, rate=RATE)
+
+
+def grown_hierarchy(task: "Hierarchy", job: JobSettings, whole: Grown) -> "Hierarchy":
+    """Return the task of a hierarchy on a graph with more nodes, with the score as training left it.
+
+    Edges are read the same way, and none is held out.
+    """
+    objective = dc.replace(job.objective, ancestor=task.order.about["ancestor"], hold_out=0.0)
+    found = type(task).from_graph(whole.graph, objective, ready_for(job), seed=job.seed)
+    found.score.load_state_dict(task.score.state_dict())
+    found.score.requires_grad_(False)
     return found
+
+
+def grown_links(decoder: "LinkDecoder", seen: Tensor, whole: Grown) -> "LinkPrediction":
+    """Return the task of link prediction on a graph with more nodes, all of whose added edges are known.
+
+    Args:
+        decoder: as training left it; a copy of it counts the degrees in all edges below.
+        seen: the edges that the run was trained on, ``(2, E)``.
+        whole: the graph.
+    """
+    from gyroformer.data.link_split import LinkSplit
+    from gyroformer.tasks.link import LinkPrediction
+
+    nodes = int(whole.graph.num_nodes or 0)
+    edges = (directed_edges if whole.directed else undirected_edges)(
+        torch.cat((seen.cpu(), whole.edges), 1), nodes
+    )
+    none = dict.fromkeys(("val", "test", "val_non", "test_non"), edges[:, :0])
+    split = LinkSplit(nodes=nodes, seed=0, train=edges, directed=whole.directed, **none)
+    data = split.training_graph(whole.graph)
+    if "edge_weight" in data:
+        data.edge_weight = relative_weights(data)
+    return LinkPrediction(data, split, copy.deepcopy(decoder))
 
 
 def _crowd(positions: StereographicPositions, neighbours: Neighbours) -> Tensor:
@@ -166,6 +199,7 @@ def restore_with(
     *,
     features: str | None = None,
     reading: Mapping[str, Any] | None = None,
+    adjust: bool = False,
 ) -> Restored:
     """Return a finished run that knows more nodes than it was trained on.
 
@@ -174,15 +208,17 @@ def restore_with(
         added: a file of edges, or a graph: the new nodes with their edges, to known nodes and to each other.
         features: a file of features of the new nodes, for a model that takes features.
         reading: how the file of edges is to be read: arguments of :func:`gyroformer.load`.
+        adjust: whether known nodes around the new ones may move.
     """
     run = restore(path)
-    if run.hierarchy is not None:
-        raise UsageError(f"{path}: {NO_HIERARCHY}")
-    if run.job.graph.directed:
-        raise UsageError(f"{path}: {NO_DIRECTION}")
-    more = load(added, **(reading or {})) if isinstance(added, (str, Path)) else added
-    whole = grown(run.run.graph, more)
+    directed = run.hierarchy is not None or run.job.graph.directed
+    more = load(added, directed=directed, **(reading or {})) if isinstance(added, (str, Path)) else added
+    whole = grown(run.run.graph, more, directed=directed, adjust=adjust)
     if run.model.options.in_features:
+        if adjust:
+            raise UsageError(
+                f"--adjust has no effect on {path}: its model takes features and says itself where all nodes are"
+            )
         return _by_features(run, whole, features, path)
     if features is not None:
         raise UsageError(
@@ -193,21 +229,43 @@ def restore_with(
             f"{path}: a classify run without node features cannot label new nodes: train one with features, or on the "
             "whole graph"
         )
-    joined = simple_adjacency(whole.graph.edge_index, len(whole.graph.ids))
-    decoder = run.decoder
-    if decoder is not None:  # counts the degrees of the run's training edges and of those that were added
-        all_edges = torch.cat((run.data.edge_index.cpu(), whole.edges), 1)
-        upper = upper_edges(simple_adjacency(all_edges, len(whole.graph.ids)))
-        decoder = copy.deepcopy(decoder).know(torch.from_numpy(np.stack(upper)), len(whole.graph.ids))
-    return dc.replace(
+    found = dc.replace(
         run,
         data=whole.graph,
-        joined=joined,
-        decoder=decoder,
+        joined=joined_by(run.job, whole.graph.edge_index, len(whole.graph.ids)),
         same=False,
-        placed=placed(run.positions(), whole, run.data.edge_index),
         added=len(whole.new_ids),
     )
+    return _placed_run(run, found, whole, adjust)
+
+
+def _placed_run(run: Restored, found: Restored, whole: Grown, adjust: bool) -> Restored:
+    """Return the run on the whole graph with all nodes at their places."""
+    positions, seen = run.positions(), run.data.edge_index
+    if run.hierarchy is not None:
+        hierarchy = grown_hierarchy(run.hierarchy, run.job, whole)
+        where = placed_by(hierarchy, positions, whole, seen, adjust=adjust)
+        found = dc.replace(found, hierarchy=hierarchy)
+    elif run.decoder is not None:
+        links = grown_links(run.decoder, seen, whole)
+        # without directions an order of distances says more than the loss does, where known nodes cannot give way
+        by_order = not (adjust or whole.directed)
+        where = (
+            placed(positions, whole, seen)
+            if by_order
+            else placed_by(links, positions, whole, seen, adjust=adjust)
+        )
+        found = dc.replace(found, decoder=links.decoder)
+    else:
+        where = placed(positions, whole, seen, adjust=adjust)
+    return dc.replace(found, placed=where, moved=moved_nodes(positions, where))
+
+
+def moved_nodes(before: Positions, after: StereographicPositions) -> int:
+    """Return how many of the nodes that had a place have another."""
+    assert isinstance(before, StereographicPositions)
+    changed = (after.sine[: len(before)] != before.sine).flatten(1).any(1)
+    return int(changed.sum())
 
 
 def _by_features(run: Restored, whole: Grown, features: str | None, path: str | Path) -> Restored:

@@ -50,6 +50,7 @@ class Restored:
         same: whether the graph is the run's own.
         placed: where the nodes are, if the model does not say so: with nodes that were not in training.
         added: number of these nodes, the last ones.
+        moved: number of known nodes that are not where the run had them.
     """
 
     run: Run
@@ -62,6 +63,7 @@ class Restored:
     same: bool
     placed: Positions | None = None
     added: int = 0
+    moved: int = 0
 
     @property
     def results(self) -> dict[str, Any]:

@@ -11,7 +11,8 @@ far out, where an order is easily had and nobody sees them; with the loss itself
 that are in order already, order is lost, for the known points cannot give way.
 
 Far nodes weigh nothing, so each new node looks at its neighbours and the nearest others only, which are found anew a
-few times. All new points move at once; derivatives are in closed form.
+few times. All new points move at once; derivatives are in closed form, by a C++ kernel
+(:mod:`gyroformer.ops.native.fused_placing`) where there is one.
 """
 
 import dataclasses as dc
@@ -20,18 +21,22 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from gyroformer.ops.descent import Descent
 from gyroformer.ops.lifted import lift, sine_cosine, unlift
+from gyroformer.ops.native import fused_placing
+from gyroformer.ops.native.fused_near import packed
+from gyroformer.ops.pairs import chosen_form, squared_dist_rows
 from gyroformer.ops.positions import StereographicPositions
 
 #: T above: by how much squared distances differ before a node counts as clearly farther
 TEMPERATURE = 0.5
 #: β above: what the order that the neighbours see counts beside that of the new node
 SEEN = 0.1
-#: steps of Adam, the size of the first (they shrink to 0), and after how many the nearest others are found anew
+#: steps, the size of the first (they shrink to 0), and after how many the nearest others are found anew
 STEPS, RATE, REFRESH = 64, 0.15, 16
-#: after how many steps new nodes see where the others have gone
+#: after how many steps new nodes see where the others have gone; with the kernel after each
 LOOK = 4
-#: how many others each new node looks at
+#: nodes that each new node looks at come in multiples of this, and at least half as many of them are no neighbours
 NEAR = 64
 #: deviation of what is added to a start: two new nodes with the same neighbours must not stay at one point
 SPREAD = 0.1
@@ -69,6 +74,10 @@ def place_nodes(
     target: Tensor,
     placed: Tensor,
     crowd: Tensor,
+    *,
+    steps: int = STEPS,
+    spread: float = SPREAD,
+    form: str = "auto",
 ) -> StereographicPositions:
     """Return the positions with ``nodes`` moved to where their neighbours are nearest; all others stay.
 
@@ -80,46 +89,46 @@ def place_nodes(
         placed: ``(N,)``, True for nodes that have a place: neighbours among them count, and of the others ``nodes``
             alone are kept away from.
         crowd: how many others each node has near it, the logarithm of the last sum above, ``(N,)``.
+        steps: how many; 0 for where they begin.
+        spread: deviation of what is added to the midpoints that they begin at.
+        form: native, eager, or auto for the first where it can be had.
     """
-    counts = placed[target]
-    field = _Field(positions, nodes, placed, crowd)
-    row = torch.searchsorted(nodes, source)
-    u = _midpoints(positions, row[counts], target[counts], nodes.numel())
+    edges = _Edges(torch.searchsorted(nodes, source), target, placed[target], nodes.numel())
+    field = _Field(positions, nodes, placed, crowd, form=form)
+    u = _midpoints(positions, edges)
     generator = torch.Generator().manual_seed(0)
-    u = u + SPREAD * torch.randn(u.shape, generator=generator, dtype=u.dtype).to(u.device)
-    degree = row[counts].bincount(minlength=nodes.numel())
-    u.requires_grad_()
-    optimizer = torch.optim.Adam([u], lr=RATE, betas=(0.9, 0.99))
-    parts: list[_Part] = []
-    for step in range(STEPS):
-        optimizer.param_groups[0]["lr"] = RATE * (1 - step / STEPS)
-        with torch.enable_grad():
-            sine, cosine = sine_cosine(u, positions.k)
-        with torch.no_grad():
-            field.move(sine, cosine)
-            if step % REFRESH == 0:
-                parts = field.parts(row, target, counts, degree)
-            if step % LOOK == 0:
-                for part in parts:
-                    field.look(part)
-            slopes = torch.zeros_like(sine), torch.zeros_like(cosine)
-            for part in parts:
-                for whole, own in zip(slopes, field.slopes(part), strict=True):
-                    whole[part.rows] = own
-        optimizer.zero_grad()
-        torch.autograd.backward((sine, cosine), slopes)
-        optimizer.step()
-    with torch.no_grad():
-        field.move(*sine_cosine(u.detach(), positions.k))
+    u = u + spread * torch.randn(u.shape, generator=generator, dtype=u.dtype).to(u.device)
+    way = Descent(*sine_cosine(u, positions.k), positions.k)
+    for step in range(steps):
+        field.move(way.sine, way.cosine)
+        if step % REFRESH == 0:
+            field.find(edges)
+        way.step(*field.slopes(look=step % LOOK == 0), RATE * (1 - step / steps))
+    field.move(way.sine, way.cosine)
     return field.positions()
 
 
-def _midpoints(positions: StereographicPositions, row: Tensor, column: Tensor, count: int) -> Tensor:
+class _Edges:
+    """The edges of the nodes to be placed.
+
+    Args:
+        row: of each edge the node to be placed, by its place among these, ``(E,)``.
+        target: its neighbour ``(E,)``.
+        counts: whether the neighbour has a place, ``(E,)``.
+        rows: number of nodes to be placed.
+    """
+
+    def __init__(self, row: Tensor, target: Tensor, counts: Tensor, rows: int) -> None:
+        self.row, self.target, self.counts = row, target, counts
+        self.degree = row[counts].bincount(minlength=rows)
+
+
+def _midpoints(positions: StereographicPositions, edges: _Edges) -> Tensor:
     """Return the midpoints of neighbours as tangent vectors ``(R, H, d)``."""
     ambient = lift(positions.sine, positions.cosine)
-    return unlift(
-        ambient.new_zeros(count, *ambient.shape[1:]).index_add(0, row, ambient[column]), positions.k
-    )
+    row, target = edges.row[edges.counts], edges.target[edges.counts]
+    sums = ambient.new_zeros(edges.degree.numel(), *ambient.shape[1:]).index_add(0, row, ambient[target])
+    return unlift(sums, positions.k)
 
 
 @dc.dataclass(slots=True)
@@ -145,62 +154,99 @@ class _Part:
     crowd: Tensor = dc.field(init=False)
 
 
+@dc.dataclass(frozen=True, slots=True)
+class _Lists:
+    """What the nodes to be placed look at, as the kernel reads it.
+
+    Attributes:
+        order: where each of them stands among the nodes to be placed, ``(R,)``.
+        nodes: which nodes they are, ``(R,)``.
+        start: where the columns of each begin, ``(R + 1,)``.
+        columns: the nodes that they look at, int32, -1 for none.
+        degree: how many of these are neighbours, int32 ``(R,)``.
+    """
+
+    order: Tensor
+    nodes: Tensor
+    start: Tensor
+    columns: Tensor
+    degree: Tensor
+
+    @classmethod
+    def of(cls, parts: list[_Part], nodes: Tensor) -> "_Lists":
+        order = torch.cat([part.rows for part in parts])
+        width = torch.cat([torch.full((len(part.rows),), part.columns.size(1)) for part in parts])
+        columns = [part.columns.masked_fill(~part.real, -1).flatten() for part in parts]
+        degree = torch.cat([part.degree.flatten() for part in parts])
+        start = torch.cat((width.new_zeros(1), width.cumsum(0)))
+        return cls(order, nodes[order], start, torch.cat(columns).to(torch.int32), degree.to(torch.int32))
+
+    def slopes(self, points: Tensor, k: Tensor, crowd: Tensor, **loss: float) -> Tensor:
+        """Return the slopes ``(R, H (d + 1))``, in the order of the nodes to be placed."""
+        found = fused_placing.slopes(
+            points, k, crowd, self.nodes, self.start, self.columns, self.degree, **loss
+        )
+        return torch.empty_like(found).index_copy_(0, self.order, found)
+
+
 class _Field:
     """All points, of which some move."""
 
     def __init__(
-        self, positions: StereographicPositions, nodes: Tensor, placed: Tensor, crowd: Tensor
+        self,
+        positions: StereographicPositions,
+        nodes: Tensor,
+        placed: Tensor,
+        crowd: Tensor,
+        *,
+        form: str = "auto",
     ) -> None:
         self.sine, self.cosine = positions.sine.clone(), positions.cosine.clone()
         self.k, self.nodes, self.crowd = positions.k, nodes, crowd
+        native = chosen_form(form, self.sine, self.cosine, self.k) == "native"
+        #: the points as the kernel reads them; None where there is none
+        self.packed = packed(self.sine, self.cosine) if native else None
+        self.parts: list[_Part] = []
         present = placed.clone()
         present[nodes] = True
         self.absent = ~present
 
     def move(self, sine: Tensor, cosine: Tensor) -> None:
-        self.sine[self.nodes], self.cosine[self.nodes] = sine.detach(), cosine.detach()
+        self.sine[self.nodes], self.cosine[self.nodes] = sine, cosine
+        if self.packed is not None:
+            self.packed[self.nodes] = packed(sine, cosine)
 
     def positions(self) -> StereographicPositions:
         return StereographicPositions(self.sine, self.cosine, self.k)
 
-    def parts(self, row: Tensor, target: Tensor, counts: Tensor, degree: Tensor) -> list[_Part]:
-        """Return the nodes to be placed, those of like degree together, with the nodes that each looks at now."""
-        found = []
-        total = self.absent.numel()
+    def find(self, edges: _Edges) -> None:
+        """Find the nodes that each node to be placed looks at now, for those of like degree together."""
+        self.parts = []
+        total, degree = self.absent.numel(), edges.degree
         width = (degree.clamp(min=1).double().log2() / 4).ceil().long()  # by powers of sixteen
         for size in width.unique().tolist():
             alike = (width == size).nonzero().flatten()
-            wide = min(total, int(degree[alike].max()) + NEAR)
-            for rows in alike.split(max(1, BLOCK // total)):
-                place = torch.full_like(degree, -1)
-                place[rows] = torch.arange(rows.numel(), device=rows.device)
-                mine = place[row] >= 0
-                far = self._squared(rows)
-                far[:, self.absent] = torch.inf
-                far[place[rows], self.nodes[rows]] = torch.inf
-                far[place[row[mine]], target[mine]] = (
-                    torch.inf
-                )  # neighbours without a place count neither way
-                near = mine & counts
-                far[place[row[near]], target[near]] = -1.0
-                closest = far.topk(wide, largest=False)
-                real = closest.values.isfinite()
-                found.append(_Part(rows, closest.indices, degree[rows].unsqueeze(1), real))
-        return found
+            blocks = -(-(int(degree[alike].max()) + NEAR // 2) // NEAR)
+            wide = min(total, blocks * NEAR)
+            self.parts += [self._part(rows, edges, wide) for rows in alike.split(max(1, BLOCK // total))]
+        if self.packed is not None:
+            self.lists = _Lists.of(self.parts, self.nodes)
 
-    def _squared(self, rows: Tensor) -> Tensor:
-        """Return the squared distances ``(r, N)`` of some nodes to be placed to all, good enough for an order."""
-        here = self.nodes[rows]
-        total = torch.zeros(rows.numel(), self.absent.numel(), dtype=self.sine.dtype, device=self.sine.device)
-        for head, k in enumerate(self.k.flatten().tolist()):
-            p, c = self.sine[:, head], self.cosine[:, head]
-            squares = (p * p).sum(-1, keepdim=True)
-            columns = torch.cat((-2 * p * c, squares, c * c), -1)
-            lines = torch.cat((p * c, c * c, squares), -1)[here]
-            total += _distance((lines @ columns.mT).clamp_(min=LEAST_CHORD), k).square_()
-        return total
+    def _part(self, rows: Tensor, edges: _Edges, wide: int) -> "_Part":
+        place = torch.full_like(edges.degree, -1)
+        place[rows] = torch.arange(rows.numel(), device=rows.device)
+        mine = place[edges.row] >= 0
+        far = squared_dist_rows(self.sine, self.cosine, self.k, self.nodes[rows])
+        far[:, self.absent] = torch.inf
+        far[place[rows], self.nodes[rows]] = torch.inf
+        # neighbours without a place count neither way
+        far[place[edges.row[mine]], edges.target[mine]] = torch.inf
+        near = mine & edges.counts
+        far[place[edges.row[near]], edges.target[near]] = -1.0
+        closest = far.topk(wide, largest=False)
+        return _Part(rows, closest.indices, edges.degree[rows].unsqueeze(1), closest.values.isfinite())
 
-    def look(self, part: _Part) -> None:
+    def _look(self, part: _Part) -> None:
         """Take the present points of the nodes that a part looks at, some of which move."""
         columns = part.columns.flatten()
         for name, values in (("sine", self.sine), ("cosine", self.cosine)):
@@ -208,8 +254,24 @@ class _Field:
             setattr(part, name, taken.unflatten(1, part.columns.shape))
         part.crowd = self.crowd[part.columns]
 
-    def slopes(self, part: _Part) -> tuple[Tensor, Tensor]:
-        """Return the derivatives of the loss of a part in P ``(r, H, d)`` and C ``(r, H, 1)`` of its nodes."""
+    def slopes(self, *, look: bool = True) -> tuple[Tensor, Tensor]:
+        """Return the derivatives of the loss in P ``(R, H, d)`` and C ``(R, H, 1)`` of the nodes to be placed.
+
+        Without ``look`` the others count as where they were seen last, which the kernel does not need.
+        """
+        sine, cosine = self.sine[self.nodes], self.cosine[self.nodes]
+        if self.packed is not None:
+            arguments = {"temperature": TEMPERATURE, "seen": SEEN}
+            found = self.lists.slopes(self.packed, self.k.flatten(), self.crowd, **arguments)
+            by_sine, by_cosine = found.split((sine[0].numel(), self.k.numel()), 1)
+            return by_sine.view_as(sine), by_cosine.reshape(cosine.shape)
+        for part in self.parts:
+            if look:
+                self._look(part)
+            sine[part.rows], cosine[part.rows] = self._slopes_of(part)
+        return sine, cosine
+
+    def _slopes_of(self, part: _Part) -> tuple[Tensor, Tensor]:
         here = self.nodes[part.rows]
         near = torch.arange(part.columns.size(1), device=here.device) < part.degree
         p, c = part.sine, part.cosine

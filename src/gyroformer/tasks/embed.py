@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from gyroformer.models.base import GraphModel
+    from gyroformer.ops.positions import Positions
     from gyroformer.tasks.hierarchy import Hierarchy
     from gyroformer.tasks.negatives import Negatives
     from gyroformer.tasks.scores import ScoreKind
@@ -228,17 +229,17 @@ class Reconstruction(Task):
 
     def loss(self, model: "GraphModel") -> "Tensor":
         """Return the loss, summed over both directions of all edges: this process's edges and nodes."""
-        return self.loss_with(model, self.negatives)
+        return self.loss_at(model.positions(self.data))
 
-    def loss_with(self, model: "GraphModel", negatives: "Negatives") -> "Tensor":
-        """Return the loss with other negatives than the task's own."""
+    def loss_at(self, positions: "Positions", negatives: "Negatives | None" = None) -> "Tensor":
+        """Return the loss of nodes at ``positions``, with the task's own negatives or others."""
         from gyroformer.processes.tensors import share
         from gyroformer.tasks.decoders import plain_distance
 
-        positions = model.positions(self.data)
         edges, rows = share(self.source.numel()), share(len(positions))
         ends = self.source[edges], self.target[edges]
-        partition = negatives.log_partition(positions, squared=self.squared, bias=self.score.bias(positions))
+        negatives, bias = negatives or self.negatives, self.score.bias(positions)
+        partition = negatives.log_partition(positions, squared=self.squared, bias=bias)
         if self.score.kind == "dot":
             terms = self._bounded_terms(partition, self.score.pairs(positions, *ends), ends)
             return (terms if self.weight is None else self.weight[edges] * terms).sum()
@@ -360,8 +361,9 @@ def loss_error(task: "Reconstruction | Hierarchy", model: "GraphModel") -> dict[
     if near.exact_is_quick:
         near.eval()
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            estimate = float(task.loss_with(model, near))
-            exact = float(task.loss_with(model, AllNegatives(near.neighbours)))
+            positions = model.positions(task.data)
+            estimate = float(task.loss_at(positions, near))
+            exact = float(task.loss_at(positions, AllNegatives(near.neighbours)))
         near.train()
         error = 100 * abs(estimate - exact) / max(abs(exact), 1e-30)
         found |= {"loss": estimate, "loss_exact": exact, "loss_error": error}

@@ -150,16 +150,15 @@ class Hierarchy(Task):
 
     def loss(self, model: "GraphModel") -> "Tensor":
         """Return the loss, summed over all pairs of a node and an ancestor: this process's pairs."""
-        return self.loss_with(model, self.negatives)
+        return self.loss_at(model.positions(self.data))
 
-    def loss_with(self, model: "GraphModel", negatives: "Negatives") -> "Tensor":
-        """Return the loss with other negatives than the task's own."""
+    def loss_at(self, positions: "Positions", negatives: "Negatives | None" = None) -> "Tensor":
+        """Return the loss of nodes at ``positions``, with the task's own negatives or others."""
         from torch.nn.functional import softplus
 
         from gyroformer.processes.tensors import share
 
-        positions = model.positions(self.data)
-        others = negatives.log_partition(positions, bias=self.score.bias(positions))
+        others = (negatives or self.negatives).log_partition(positions, bias=self.score.bias(positions))
         pairs = share(self.below.numel())
         below, above = self.below[pairs], self.above[pairs]
         return softplus(others[below] - self.score.pairs(positions, below, above)).sum()

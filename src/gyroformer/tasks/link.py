@@ -162,11 +162,15 @@ class LinkPrediction(Task):
 
         In a directed graph also that of the training edges turned round: among drawn pairs these hardly ever come.
         """
+        return self.loss_at(model.positions(self.data))
+
+    def loss_at(self, positions: "Positions") -> "Tensor":
+        """Return the loss of nodes at ``positions``."""
         from torch.nn.functional import softplus
 
         from gyroformer.processes.tensors import share
 
-        positions, others = model.positions(self.data), self.non_edges.draw(self.edges.size(1))
+        others = self.non_edges.draw(self.edges.size(1))
         edges, non_edges = self.edges.size(1), others.size(1)
         mine = share(edges)
         joined = self.logits(positions, self.edges[:, mine], known=True)
