@@ -193,6 +193,8 @@ def _default_folder(graph: str, job: JobSettings, *, resume: bool) -> Path:
 def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
     from rich.table import Table
 
+    from gyroformer.jobs.seeds import seed_folder
+
     table = Table.grid(padding=(0, 2))
     spread = results.get("interval", {})
     for key in shown:
@@ -211,6 +213,8 @@ def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
         "model", f"{results['model']}, {results['parameters']:,} parameters, recipe {results['recipe']}"
     )
     table.add_row("curvatures", _curvatures(results["curvatures"]) + (" (last run)" if runs > 1 else ""))
+    for line in _meaning(out if runs == 1 else seed_folder(out, results["runs"][-1]["seed"])):
+        table.add_row("", line)
     early = f", best at {results['best_epoch']}" if results["best_epoch"] != results["epochs"] else ""
     early += ", converged" if results["stopped"] == "converged" else ""
     table.add_row("training", f"{results['epochs']:,} epochs{early}, {results['seconds']:.1f} s")
@@ -297,3 +301,22 @@ def _curvatures(layers: list[list[float]]) -> str:
     if not any(k for heads in layers for k in heads):
         return "0: the space is flat"
     return "; ".join(" ".join(f"{k:+.3f}" for k in heads) for heads in layers)
+
+
+def _meaning(run: Path) -> list[str]:
+    """Return what the curvatures of a run mean, a line for each kind of space; nothing where all is flat."""
+    from gyroformer.report.story import SHAPES, heads_by_kind
+    from gyroformer.runs.read import open_run
+
+    arrays = open_run(run, verify=False).embeddings
+    curvature = arrays.get("curvature")
+    if curvature is None or not curvature.any():
+        return []
+    found = heads_by_kind(arrays["embedding"], curvature)
+    several = len(curvature) > 1
+    lines = []
+    for kind, heads in found.items():
+        names = " and ".join(str(head + 1) for head in heads)
+        which = f"head{'s' if len(heads) > 1 else ''} {names}: " if several and len(found) > 1 else ""
+        lines.append(f"{which}{kind}: {SHAPES[kind]}")
+    return lines

@@ -232,13 +232,20 @@ HIERARCHIES = (
     _ancestors("flat points by inner product", "points", "dot", FLAT),
 )
 
-#: widths of the paper's study, and the number of heads of each: none is narrower than a plane
-WIDTHS = {2: 1, 4: 2, 8: 2, 16: 2}
+#: widths of the paper's study, and the number of heads of each: in few dimensions one space does better than two
+WIDTHS = {2: 1, 4: 1, 8: 2, 16: 2}
+#: in two dimensions points must find their order before the space bends, as in hierarchies (docs/log.md)
+NARROW = 2
+SLOWLY: dict[str, Any] = {"curvature": -0.1}
+STEPS_OF_PLANES = {"lr": 5e-2, "curvature_lr": 1e-3}
 
 
 def _of_width(model: str, width: int) -> Variant:
-    options = {"dim": width, "heads": WIDTHS[width]}
-    return Variant(f"{model}, width {width}", model, {"model": {"options": options}})
+    options: dict[str, Any] = {"dim": width, "heads": WIDTHS[width]}
+    if width == NARROW and model == "fpst":
+        options |= SLOWLY
+    training = STEPS_OF_PLANES if width == NARROW else {}
+    return Variant(f"{model} width {width}", model, {"model": {"options": options}, "training": training})
 
 
 TABLES = {
@@ -302,7 +309,7 @@ TABLES = {
         "one-head",
         "embed",
         tuple(Column(name) for name in NETWORKS),
-        (_fpst("fpst, one head", heads=1),),
+        (_fpst("fpst with one head", heads=1),),
         seeds=(1, 1),
         title="curvature and mAP in training",
     ),
