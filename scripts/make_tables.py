@@ -97,6 +97,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "model_paragraphs": model_paragraphs,
     "pairs": pairs,
     **{name: lambda name=name: paper_table(name) for name in SHOWN if name != "hierarchies"},
+    "widths": lambda: paper_table("widths"),
     "hierarchies": hierarchies,
     "hierarchies_by_width": lambda: hierarchies_by_width("mammals"),
     **{f"{name}_differences": lambda name=name: paper_differences(name) for name in SHOWN},

@@ -12,7 +12,7 @@ from unpacked import charts
 
 from gyroformer.cli.app import app
 from gyroformer.cli.curvature import ROWS, coarser, histogram_rows
-from gyroformer.cli.curvature_fit import interval, profile_rows
+from gyroformer.cli.curvature_fit import profile_rows
 from gyroformer.graphs.analysis import curvature as module
 from gyroformer.graphs.analysis.curvature import GraphCurvature
 from gyroformer.graphs.analysis.space_fit import SpaceFit
@@ -149,7 +149,7 @@ def test_an_end_that_hops_do_not_tell_is_not_a_number(low, high, said):
     found = SpaceFit(
         0.0, low, high, 0.5, (0.0,), ((-0.1, 0.4), (0.0, 0.2)), 0.2, 0.2, 2, (8,), 300, 4.0, True
     )
-    assert interval(found).startswith(said)
+    assert found.interval.startswith(said)
     assert profile_rows(found, ascii_only=True)[1:] == [
         f"   -0.1000  0.4000 {30 * '#'}",
         "   +0.0000  0.2000",

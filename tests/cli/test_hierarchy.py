@@ -96,6 +96,18 @@ def test_a_cycle_is_refused_and_leaves_nothing(tree, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_what_to_do_next_is_about_hierarchies(tree, tmp_path):
+    with tree.open("a") as file:
+        file.write("seal,carnivore\nseal,aquatic\n")  # a second root
+    words = [tree, "--hierarchy", "--closure", "--rank-by", "distance", "--model", "points", "--epochs", 3]
+    done = run("embed", *words, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.stderr
+    assert f"predict {tmp_path / 'run'} --ancestors 5 --node ID" in done.stdout
+    compared = f"compare embed {tree} --hierarchy --closure --rank-by distance --models points,fpst --seeds 5"
+    assert compared in done.stdout
+    assert re.search(r"hierarchy +\d+ pairs of a node and an ancestor; 2 roots", done.stdout)
+
+
 def test_ancestors_belong_to_a_hierarchy(tree, tmp_path):
     assert run("embed", tree, "--epochs", 3, "--out", tmp_path / "run").exit_code == 0
     done = run("predict", tmp_path / "run", "--ancestors", 3)

@@ -74,6 +74,18 @@ def test_embed_prints_a_table(tree, tmp_path):
     assert "flat" in done.stdout
 
 
+def test_curvatures_are_said_in_words(tree, tmp_path):
+    still = [tree, "--epochs", 3, "--heads", 1, "--dim", 4, "--no-learn-curvature", "--seeds", 2]
+    for k, said in (
+        (-400.0, "hyperbolic: room grows"),
+        (400.0, "spherical: it closes"),
+        (-1e-6, "nearly flat:"),
+    ):
+        done = call("embed", *still, "--curvature", k, "--out", tmp_path / f"run{k}")
+        assert said in done.stdout
+    assert "closes on itself" not in done.stdout
+
+
 def test_classify_from_three_files(friends, tmp_path):
     edges, features, labels = friends
     options = [

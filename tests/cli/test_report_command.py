@@ -91,3 +91,14 @@ def test_errors_are_one_line(tmp_path):
     assert done.exit_code == 2
     assert done.stderr.startswith("error: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_fit_is_on_the_page_if_it_is_asked_for(seeds, tmp_path):
+    target = tmp_path / "page.html"
+    assert call(seeds / "seed-0", "--out", target).exit_code == 0
+    assert "gyroformer report RUN --fit" in target.read_text(encoding="utf-8")
+    assert call(seeds / "seed-0", "--fit", "--out", target).exit_code == 0
+    assert "at least 48 are needed to tell curved from flat" in target.read_text(encoding="utf-8")
+    wrong = call(seeds / "seed-0", "--fit", "--format", "tsv", "--out", tmp_path / "r.tsv")
+    assert wrong.exit_code == 2
+    assert "--fit is said on the page" in wrong.stderr

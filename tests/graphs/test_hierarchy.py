@@ -65,8 +65,12 @@ def test_a_graph_without_cycles_keeps_all_edges():
 def test_the_ancestor_is_the_end_that_has_few_above():
     children = np.array([[1, 2, 3, 4, 5], [0, 0, 1, 1, 2]])  # each to its parent
     for listed, end in ((children, "target"), (children[::-1].copy(), "source")):
-        edges, found = hierarchy.oriented(listed, 6, "auto")
-        assert found == end
-        assert np.array_equal(edges, children)
-    assert hierarchy.oriented(children, 6, "source")[1] == "source"
-    assert np.array_equal(hierarchy.oriented(children, 6, "source")[0], children[::-1])
+        assert hierarchy.upper_end(listed, 6) == end
+        assert np.array_equal(hierarchy.oriented(listed, end), children)
+    assert hierarchy.upper_end(np.array([[0, 1, 2], [1, 2, 3]]), 4) is None  # a chain has one of each
+
+
+def test_edges_in_both_directions_have_none():
+    once = np.array([[0, 1, 2], [1, 2, 3]])
+    assert hierarchy.has_no_direction(np.concatenate((once, once[::-1]), 1), 4)
+    assert not hierarchy.has_no_direction(np.concatenate((once, once[::-1, :2]), 1), 4)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from sklearn.metrics import classification_report, confusion_matrix
 
+from gyroformer.graphs.analysis.space_fit import SpaceFit
 from gyroformer.report import structure
 from gyroformer.report.classes import (
     Judged,
@@ -19,7 +20,7 @@ from gyroformer.report.classes import (
 )
 from gyroformer.report.links import missing_edges, missing_table, roc, roc_chart
 from gyroformer.report.record import RunGraph
-from gyroformer.report.structure import curvature_chart, distance_chart, own_curvature
+from gyroformer.report.structure import curvature_chart, distance_chart, fitted_space, own_curvature
 
 
 def test_distances_are_gathered_by_steps(curved):
@@ -48,6 +49,16 @@ def test_the_graphs_own_curvature_stands_beside_the_learned_ones(curved, monkeyp
     assert own_curvature(curved).triples == own.triples  # a sample of the nodes, of every triple
     single = RunGraph(edges=np.array([[0], [1]]), degree=np.array([1, 1]))
     assert own_curvature(dc.replace(curved, graph=single)) is None
+
+
+def test_the_fitted_space_is_said_in_a_sentence(curved, monkeypatch):
+    assert "at least 48 are needed" in fitted_space(curved)  # it has 40
+    found = SpaceFit(-0.25, -0.3, -0.2, 1e-4, (-0.25,), ((0.0, 0.2),), 0.2, 0.1, 2, (8,), 300, 4.0, True)
+    monkeypatch.setattr(structure, "fit_space", lambda edges, nodes: found)
+    said = fitted_space(curved)
+    assert "better embedded curved: hyperbolic in 2 dimensions, bending over 2.0 hops" in said
+    assert "95 % interval -0.3000 to -0.2000" in said
+    assert fitted_space(dc.replace(curved, graph=RunGraph(missing="gone"))) == ""
 
 
 def test_classes_are_judged_on_the_test_nodes(labelled):

@@ -126,6 +126,15 @@ def test_a_cycle_is_shown_by_name():
     assert any("close a cycle are left out: 1 of 9" in note for note in broken.notes)
 
 
+def test_what_the_edges_do_not_tell_is_said():
+    chain = torch.tensor([[0, 1, 2], [1, 2, 3]])
+    assert any("which is a guess" in note for note in task(chain).notes)
+    assert not any("guess" in note for note in task().notes)
+    for broken in (False, True):
+        with pytest.raises(DataError, match=r"every pair is listed in both directions.*list each pair once"):
+            task(torch.cat((chain, chain.flip(0)), 1), break_cycles=broken)
+
+
 def test_options_of_a_hierarchy_have_no_effect_without_one():
     with pytest.raises(UsageError, match="--closure has no effect without --hierarchy"):
         EmbedObjective(closure=True)

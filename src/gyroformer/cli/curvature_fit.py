@@ -54,7 +54,7 @@ def _print(graph: str, summary: str, nodes: int, found: "SpaceFit") -> None:
     console = terminal(soft_wrap=True)
     console.print(styled(graph).append(f": {visible(summary)}", "not bold"))
     console.print(styled(found.reading))
-    console.print(f"curvature {found.curvature:+.4f} per hop², 95 % interval {interval(found)}")
+    console.print(f"curvature {found.curvature:+.4f} per hop², 95 % interval {found.interval}")
     each = ", ".join(f"{value:+.4f}" for value in found.by_seed)
     sets = "{} balls" if found.local else "{} sets of nodes: the graph has no wide balls"
     console.print(f"by seed: {each} (each with its own {sets.format(found.regions[0])})")
@@ -66,17 +66,6 @@ def _print(graph: str, summary: str, nodes: int, found: "SpaceFit") -> None:
     console.print()
     for line in profile_rows(found, ascii_only=console.options.ascii_only):
         console.print(line)
-
-
-def interval(found: "SpaceFit") -> str:
-    """Return the interval; an end that hops do not tell is said so."""
-    if found.low is None and found.high is None:
-        return "unbounded: hops do not tell"
-    if found.low is None:
-        return f"below {found.high:+.4f}"
-    if found.high is None:
-        return f"above {found.low:+.4f}"
-    return f"{found.low:+.4f} to {found.high:+.4f}"
 
 
 def profile_rows(found: "SpaceFit", *, ascii_only: bool = False) -> list[str]:

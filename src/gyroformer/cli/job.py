@@ -21,10 +21,10 @@ from gyroformer.errors import (
     UsageError,
     did_you_mean,
 )
-from gyroformer.options import as_plain, options_of
+from gyroformer.options import Options, as_plain, options_of
 from gyroformer.processes.group import is_first, together
 from gyroformer.processes.launch import connected, launched, speaks
-from gyroformer.settings import GraphOptions, JobSettings
+from gyroformer.settings import JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
 
@@ -193,6 +193,8 @@ def _default_folder(graph: str, job: JobSettings, *, resume: bool) -> Path:
 def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
     from rich.table import Table
 
+    from gyroformer.jobs.seeds import seed_folder
+
     table = Table.grid(padding=(0, 2))
     spread = results.get("interval", {})
     for key in shown:
@@ -203,12 +205,16 @@ def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
         table.add_row(metric_title(key), styled(value) if key == shown[0] else value)
     runs = len(results.get("runs", [])) or 1
     table.add_row("graph", f"{results['graph']}: {results['nodes']:,} nodes, {results['edges']:,} edges")
+    if isinstance(results.get("hierarchy"), dict):
+        table.add_row("hierarchy", _hierarchy_line(results["hierarchy"]))
     if isinstance(results.get("split"), dict):
         table.add_row("split", _split_line(results["split"], runs))
     table.add_row(
         "model", f"{results['model']}, {results['parameters']:,} parameters, recipe {results['recipe']}"
     )
     table.add_row("curvatures", _curvatures(results["curvatures"]) + (" (last run)" if runs > 1 else ""))
+    for line in _meaning(out if runs == 1 else seed_folder(out, results["runs"][-1]["seed"])):
+        table.add_row("", line)
     early = f", best at {results['best_epoch']}" if results["best_epoch"] != results["epochs"] else ""
     early += ", converged" if results["stopped"] == "converged" else ""
     table.add_row("training", f"{results['epochs']:,} epochs{early}, {results['seconds']:.1f} s")
@@ -241,33 +247,32 @@ def next_steps(job: JobSettings, out: Path, *, several: bool = False) -> list[st
         "new_edges": "--for ID",
     }
     use = f"predict {folder} {asked[TASKS[job.task].answer]}"
+    hierarchy = job.task == "embed" and getattr(job.objective, "hierarchy", False)
+    if hierarchy:
+        use = f"predict {folder} --ancestors 5 --node ID"
     if several:
         use = f"report {folder} --out {page}"
     rival = "tokengt" if job.model.name == "fpst" else "fpst"
-    words = [
-        "compare",
-        job.task,
-        job.graph.source,
-        *_graph_words(job),
-        "--models",
-        f"{job.model.name},{rival}",
-    ]
+    about = _hierarchy_words(job) if hierarchy else _words(job.graph)
+    words = ["compare", job.task, job.graph.source, *about, "--models", f"{job.model.name},{rival}"]
     lines = [f"next: gyroformer {use}", f"      gyroformer {shlex.join(words)} --seeds 5"]
-    if job.task == "embed" and not getattr(job.objective, "hierarchy", False):
-        words = [
-            "curvature",
-            job.graph.source,
-            *_graph_words(job, only=("header", "source_column", "target_column")),
-        ]
+    if job.task == "embed" and not hierarchy:
+        reading = ("header", "source_column", "target_column")
+        words = ["curvature", job.graph.source, *_words(job.graph, only=reading)]
         lines.append(f"      gyroformer {shlex.join(words)} --fit")
     return lines
 
 
-def _graph_words(job: JobSettings, only: Container[str] | None = None) -> list[str]:
-    """Return what is typed for the options of the graph, or for some, that are not the usual ones."""
+def _hierarchy_words(job: JobSettings) -> list[str]:
+    """Return what is typed for a hierarchy: that it has directions goes without saying."""
+    return [word for word in _words(job.graph) if word != "--directed"] + _words(job.objective)
+
+
+def _words(given: Options, only: Container[str] | None = None) -> list[str]:
+    """Return what is typed for options, or for some of them, that are not the usual ones."""
     words: list[str] = []
-    for one in options_of(GraphOptions):
-        value, flag = getattr(job.graph, one.name), f"--{one.flag or one.name}"
+    for one in options_of(type(given)):
+        value, flag = getattr(given, one.name), f"--{one.flag or one.name.replace('_', '-')}"
         if one.name == "source" or value == one.default or (only is not None and one.name not in only):
             continue
         if isinstance(value, bool):
@@ -275,6 +280,12 @@ def _graph_words(job: JobSettings, only: Container[str] | None = None) -> list[s
         else:
             words += [flag, str(value)]
     return words
+
+
+def _hierarchy_line(about: dict[str, Any]) -> str:
+    roots = "1 root" if about["roots"] == 1 else f"{about['roots']:,} roots"
+    held = f", {about['held_out']:,} of them held out" if about["held_out"] else ""
+    return f"{about['pairs']:,} pairs of a node and an ancestor{held}; {roots}, at most {about['depth']} levels below"
 
 
 def _split_line(split: dict[str, Any], runs: int) -> str:
@@ -290,3 +301,22 @@ def _curvatures(layers: list[list[float]]) -> str:
     if not any(k for heads in layers for k in heads):
         return "0: the space is flat"
     return "; ".join(" ".join(f"{k:+.3f}" for k in heads) for heads in layers)
+
+
+def _meaning(run: Path) -> list[str]:
+    """Return what the curvatures of a run mean, a line for each kind of space; nothing where all is flat."""
+    from gyroformer.report.story import SHAPES, heads_by_kind
+    from gyroformer.runs.read import open_run
+
+    arrays = open_run(run, verify=False).embeddings
+    curvature = arrays.get("curvature")
+    if curvature is None or not curvature.any():
+        return []
+    found = heads_by_kind(arrays["embedding"], curvature)
+    several = len(curvature) > 1
+    lines = []
+    for kind, heads in found.items():
+        names = " and ".join(str(head + 1) for head in heads)
+        which = f"head{'s' if len(heads) > 1 else ''} {names}: " if several and len(found) > 1 else ""
+        lines.append(f"{which}{kind}: {SHAPES[kind]}")
+    return lines

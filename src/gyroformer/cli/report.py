@@ -32,6 +32,13 @@ def report(
             help="html: the explorer; png, svg: a still; gexf: for Gephi; tsv: for the Embedding Projector."
         ),
     ] = "html",
+    fit: Annotated[
+        bool,
+        typer.Option(
+            "--fit",
+            help="Say whether the graph is better embedded curved or flat; some ten seconds for each run.",
+        ),
+    ] = False,
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -49,11 +56,13 @@ def report(
     target = out or Path(f"report.{format}")
     if open_it and format in ("gexf", "tsv"):
         raise UsageError(f"--open shows a page or a picture, and --format {format} is neither: leave one out")
+    if fit and format != "html":
+        raise UsageError(f"--fit is said on the page, and --format {format} is none: leave one out")
     runs = [usable_run(run) for run in runs]
     with progress() as shown:
         if format == "html":
             tell = lambda done, of: shown.show(f"distances: {done:,} of {of:,} nodes")  # noqa: E731
-            files = [write_report(runs, target, node_data=node_data, progress=tell)]
+            files = [write_report(runs, target, node_data=node_data, fit=fit, progress=tell)]
         else:
             check_report_target(target, run_folders(runs))
             found = read_runs(runs)

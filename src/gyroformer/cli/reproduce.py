@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: exit code if a run failed: the others are done, and their rows written
 SOME_FAILED = 1
-KNOWN = ("table1", "table2", "ablations", "hierarchies", "links", "costs", "figures")
+KNOWN = ("table1", "table2", "ablations", "hierarchies", "links", "widths", "one-head", "costs", "figures")
 #: where the pictures go
 PICTURES = Path("docs/figures")
 

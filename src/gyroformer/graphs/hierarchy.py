@@ -12,20 +12,30 @@ from scipy.sparse.csgraph import connected_components
 
 from gyroformer.graphs.adjacency import Csr, IntArray
 
-Ancestor = Literal["auto", "source", "target"]
+End = Literal["source", "target"]
 
 
-def oriented(edges: IntArray, nodes: int, ancestor: Ancestor) -> tuple[IntArray, str]:
-    """Return the edges from each node to its parent, and which end of a listed edge that is, ``source`` or ``target``.
+def upper_end(edges: IntArray, nodes: int) -> End | None:
+    """Return which end of the listed edges looks like the ancestor; None where nothing tells.
 
-    Asked for ``auto`` it is the end that makes the hierarchy a tree-like one: a hierarchy has few nodes without a
-    parent and many without a child.
+    It is the one that makes the hierarchy a tree-like one: few nodes without a parent, many without a child.
     """
-    if ancestor == "auto":
-        without_out = nodes - np.unique(edges[0]).size
-        without_in = nodes - np.unique(edges[1]).size
-        ancestor = "target" if without_out <= without_in else "source"
-    return (edges if ancestor == "target" else edges[::-1].copy()), ancestor
+    without_out = nodes - np.unique(edges[0]).size
+    without_in = nodes - np.unique(edges[1]).size
+    if without_out == without_in:
+        return None
+    return "target" if without_out < without_in else "source"
+
+
+def oriented(edges: IntArray, ancestor: End) -> IntArray:
+    """Return the listed edges from each node to its parent, given which end of an edge the parent is."""
+    return edges if ancestor == "target" else edges[::-1].copy()
+
+
+def has_no_direction(edges: IntArray, nodes: int) -> bool:
+    """Return whether every edge is listed in both directions."""
+    there, back = edges[0] * np.int64(nodes) + edges[1], edges[1] * np.int64(nodes) + edges[0]
+    return bool(np.isin(back, there).all())
 
 
 def find_cycle(edges: IntArray, nodes: int) -> list[int] | None:

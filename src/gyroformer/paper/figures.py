@@ -19,7 +19,7 @@ from gyroformer.errors import MissingPartError
 from gyroformer.jobs.flatten import principal
 from gyroformer.jobs.pool import run_folder
 from gyroformer.paper.summary import values_of
-from gyroformer.paper.tables import NETWORKS, TABLES, TWINS, WIDTHS, Cell
+from gyroformer.paper.tables import DOT, NETWORKS, TABLES, TWINS, WIDTHS, Cell
 from gyroformer.runs.rows import Rows, write_table
 
 if TYPE_CHECKING:
@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 #: networks whose sectional curvature is shown: those of both tables
 GRAPHS = (*NETWORKS, "texas", "cornell", "wisconsin", "actor", "airport", "citeseer", "pubmed", "cora")
 FLAT, CURVED = "#d9822b", "#2b6cb0"
-TITLES = {"fpst": "FPS-T", "tokengt": "TokenGT"}
+TITLES = {"fpst": "FPS-T", "tokengt": "TokenGT", DOT: "inner product, no network"}
+#: models of the study of widths
+LINES = {"fpst": CURVED, "tokengt": FLAT, DOT: "#6b7280"}
+#: what is drawn, if its runs are there
+FIGURES = ("training", "widths", "hierarchies", "sectional", "pca")
 
 
 def needed_cells() -> list[Cell]:
@@ -51,14 +55,15 @@ def draw_figures(
         tell: takes lines of progress.
     """
     drawn = []
-    for name, draw in {
+    draw: dict[str, Callable[[], Figure | None]] = {
         "training": lambda: _training(runs, results),
         "widths": lambda: _widths(rows, results),
         "hierarchies": lambda: _hierarchies(rows),
         "sectional": lambda: _sectional(results, tell),
         "pca": lambda: _pca(runs),
-    }.items():
-        figure = draw()
+    }
+    for name in FIGURES:
+        figure = draw[name]()
         if figure is None:
             tell(f"{name}: its runs are not done")
             continue
@@ -97,17 +102,17 @@ def _training(runs: Path, results: Path) -> "Figure | None":
 
 
 def _widths(rows: Rows, results: Path) -> "Figure | None":
-    """Draw mAP against width, a line for each twin with the range of its seeds."""
+    """Draw mAP against width, a line for each model with the range of its seeds."""
     table: list[dict[str, Any]] = []
     for cell in TABLES["widths"].cells():
-        model, width = cell.variant.name.split(", width ")
+        model, width = cell.variant.name.split(" width ")
         found = values_of(cell, rows)
         table += [{"model": model, "width": width, "seed": seed, "map": v} for seed, v in found.items()]
-    if len({(row["model"], row["width"]) for row in table}) < len(TWINS) * len(WIDTHS):
+    if len({(row["model"], row["width"]) for row in table}) < len(LINES) * len(WIDTHS):
         return None
     write_table(results / "figure_widths.csv", list(table[0]), table)
     figure, axes = _axes(1, 1, height=2.8, width=4.2)
-    for model, colour in zip(TWINS, (CURVED, FLAT), strict=True):
+    for model, colour in LINES.items():
         values = [
             [float(row["map"]) for row in table if row["model"] == model and row["width"] == str(width)]
             for width in WIDTHS
@@ -123,31 +128,41 @@ def _widths(rows: Rows, results: Path) -> "Figure | None":
 
 
 def _hierarchies(rows: Rows) -> "Figure | None":
-    """Draw MAP over the ancestors of mammals against width, a line for each model and score."""
-    columns = [column for column in TABLES["hierarchies"].columns if column.dataset == "mammals"]
-    widths = [column.width or 0 for column in columns]
-    lines: dict[str, list[float]] = {}
-    for cell in TABLES["hierarchies"].cells([column.name for column in columns]):
-        found = list(values_of(cell, rows).values())
-        if not found:
-            return None
-        lines.setdefault(cell.variant.name, []).append(float(np.mean(found)))
-    figure, axes = _axes(1, 1, height=3.2, width=6.4)
-    for name, means in lines.items():
-        flat = "flat" in name or "tokengt" in name
-        style = "o--" if "distance" in name else "o:" if "product" in name else "o-"
-        label = name.replace("fpst", "FPS-T").replace("tokengt", "TokenGT")
-        axes[0][0].plot(
-            widths,
-            means,
-            style,
-            color=FLAT if flat else CURVED,
-            label=label,
-            alpha=0.5 if "points" in name else 1.0,
-        )
-    _width_axis(axes[0][0], widths, "MAP over ancestors, mammals, %")
-    axes[0][0].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    """Draw MAP over ancestors against width, a panel for each hierarchy, a line for each row that has every width."""
+    columns = TABLES["hierarchies"].columns
+    lines = {name: _lines(name, rows) for name in dict.fromkeys(column.dataset for column in columns)}
+    lines = {name: found for name, found in lines.items() if found}
+    if not lines:
+        return None
+    figure, axes = _axes(1, len(lines), height=3.0, width=3.6 * len(lines) + 1.8)
+    for axis, (name, found) in zip(axes[0], lines.items(), strict=True):
+        for row, means in found.items():
+            flat = "flat" in row or "tokengt" in row
+            style = "o--" if "distance" in row else "o:" if "product" in row else "o-"
+            label = row.replace("fpst", "FPS-T").replace("tokengt", "TokenGT")
+            faint = 0.5 if "points" in row else 1.0
+            axis.plot(
+                *zip(*means, strict=True), style, color=FLAT if flat else CURVED, label=label, alpha=faint
+            )
+        axis.set_title(name)
+        axis.set_ylim(0, 103)
+        _width_axis(axis, [column.width or 0 for column in columns if column.dataset == name], "")
+    axes[0][0].set_ylabel("MAP over ancestors, %")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, fontsize=7, loc="outside right center")
     return figure
+
+
+def _lines(dataset: str, rows: Rows) -> dict[str, list[tuple[int, float]]]:
+    """Return width and mean MAP of every row of a hierarchy that has been run at all of its widths."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    cells = [cell for cell in TABLES["hierarchies"].cells() if cell.column.dataset == dataset]
+    for cell in cells:
+        values = list(values_of(cell, rows).values())
+        if values:
+            found.setdefault(cell.variant.name, []).append((cell.column.width or 0, float(np.mean(values))))
+    widths = len({cell.column.width for cell in cells})
+    return {name: means for name, means in found.items() if len(means) == widths}
 
 
 def _width_axis(axes: "Axes", widths: list[int], what: str) -> None:
@@ -179,13 +194,15 @@ def _sectional(results: Path, tell: Callable[[str], None]) -> "Figure":
             }
             write_durably(file, (json.dumps(known, indent=1) + "\n").encode())
     figure, axes = _axes(3, 4, height=5.4)
+    ends = [edge for name in GRAPHS for edge in (known[name]["edges"][0], known[name]["edges"][-1])]
     for place, name in enumerate(GRAPHS):
         axis, one = axes[place // 4][place % 4], known[name]
-        edges, counts = np.array(one["edges"]), np.array(one["counts"])
-        axis.bar(edges[:-1], counts / counts.sum(), np.diff(edges), align="edge", color=CURVED)
+        axis.stairs(one["counts"], one["edges"], fill=True, color=CURVED)  # one shape: a small file
         axis.axvline(one["mean"], color=FLAT, linewidth=1)
         axis.set_title(f"{name}: {one['mean']:+.3f}")
+        axis.set_xlim(min(ends), max(ends))
         axis.set_yticks([])
+    figure.supxlabel("sectional curvature of a triple; the line and the number are the mean", fontsize=8)
     return figure
 
 

@@ -30,7 +30,7 @@ from gyroformer.report.names import model_name, number, task_title
 from gyroformer.report.node_data import read_node_data
 from gyroformer.report.record import RunRecord, read_run, run_folders, run_names
 from gyroformer.report.story import graph_name, story
-from gyroformer.report.structure import curvature_chart, distance_chart, own_curvature
+from gyroformer.report.structure import curvature_chart, distance_chart, fitted_space, own_curvature
 from gyroformer.report.tables import comparison_rows, differing_settings, environment, headline, spread_line
 
 REPORT = "report.html"
@@ -42,6 +42,7 @@ def write_report(
     *,
     node_data: Path | None = None,
     names: Sequence[str] | None = None,
+    fit: bool = False,
     progress: Progress | None = None,
 ) -> Path:
     """Write the page of one run, or of several side by side, and return its path.
@@ -51,10 +52,11 @@ def write_report(
         target: the file to write.
         node_data: a table of more columns for the nodes: ids first, CSV, TSV, text or parquet.
         names: what the runs are called, one for each; by default their folders.
+        fit: whether to fit spaces of constant curvature to the graphs: curved or flat, some ten seconds for each run.
         progress: called with (nodes done, nodes in all) while distances are computed.
     """
     check_report_target(target, run_folders(runs))
-    return _write(page(read_runs(runs, names), node_data=node_data, progress=progress), target)
+    return _write(page(read_runs(runs, names), node_data=node_data, fit=fit, progress=progress), target)
 
 
 def read_runs(paths: Sequence[Path], names: Sequence[str] | None = None) -> list[RunRecord]:
@@ -88,14 +90,18 @@ def _write(content: str, target: Path) -> Path:
 
 
 def page(
-    runs: Sequence[RunRecord], *, node_data: Path | None = None, progress: Progress | None = None
+    runs: Sequence[RunRecord],
+    *,
+    node_data: Path | None = None,
+    fit: bool = False,
+    progress: Progress | None = None,
 ) -> str:
     """Return the whole page."""
     more: NodeData = () if node_data is None else read_node_data(node_data)
     data = explorer_data(runs, node_data=more, source=str(node_data), progress=progress)
     alone = len(runs) == 1
     sections = [_summary(runs[0]) if alone else _comparison(runs), _explorer(runs), _training(runs)]
-    sections += [_details(run, index, runs) for index, run in enumerate(runs)]
+    sections += [_details(run, index, runs, fit) for index, run in enumerate(runs)]
     return shell(_title(runs), _header(runs), "".join(sections), data)
 
 
@@ -206,7 +212,7 @@ def _training(runs: Sequence[RunRecord]) -> str:
     return f"<section><h2>Training</h2>{figure(chart, 'Over the epochs', said)}</section>"
 
 
-def _details(run: RunRecord, index: int, runs: Sequence[RunRecord]) -> str:
+def _details(run: RunRecord, index: int, runs: Sequence[RunRecord], fit: bool) -> str:
     alone = len(runs) == 1
     parts = []
     if not alone:
@@ -215,7 +221,7 @@ def _details(run: RunRecord, index: int, runs: Sequence[RunRecord]) -> str:
             f'<h2><i class="dot {run_colour(index)}"></i>{text(run.name)}</h2>{words}{headline(run)}'
         )
     if index < MOST_PICTURES:
-        parts += [_structure(run), _classes(run), _links(run)]
+        parts += [_structure(run, fit), _classes(run), _links(run)]
     settings = nested_table(run.job) + nested_table({f"arguments of {run.results.get('model')}": run.model})
     parts.append(
         f'<details><summary>Settings</summary><div class="columns">{settings}</div></details>'
@@ -227,7 +233,7 @@ def _details(run: RunRecord, index: int, runs: Sequence[RunRecord]) -> str:
     return f"<section>{''.join(parts)}</section>"
 
 
-def _structure(run: RunRecord) -> str:
+def _structure(run: RunRecord, fit: bool) -> str:
     charts = []
     steps = distance_chart(run)
     if steps is not None:
@@ -239,10 +245,10 @@ def _structure(run: RunRecord) -> str:
     own = own_curvature(run)
     if own is not None:
         learned = run.curvature.tolist() if any(run.curvature) else []
-        said = (
-            f"The graph is {own.reading}. Lines mark the curvatures that the heads learned. Whether it is better "
-            "embedded curved or flat, with an interval: gyroformer curvature GRAPH --fit."
-        )
+        told = "Whether it is better embedded curved or flat, with an interval: gyroformer report RUN --fit."
+        if fit:
+            told = fitted_space(run)
+        said = f"The graph is {own.reading}. Lines mark the curvatures that the heads learned. {told}"
         charts.append(figure(curvature_chart(own, learned), "Curvature of the graph itself", said))
     return f'<h2>The graph and its embedding</h2><div class="grid">{"".join(charts)}</div>' if charts else ""
 

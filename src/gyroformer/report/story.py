@@ -4,21 +4,25 @@ import math
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gyroformer.report.markup import text
 from gyroformer.report.names import duration, metrics_of, model_name, number, signed
-from gyroformer.report.projection import FLAT_REACH
+from gyroformer.report.projection import space_kind
 from gyroformer.report.record import RunRecord
 from gyroformer.tasks.task import metric_title
 
+Array = np.ndarray[Any, Any]
 #: models whose spaces are flat and that are FPS-T in everything else
 FLAT_TWINS = frozenset({"tokengt"})
 #: difference of metrics in percent points that is worth a word
 SAME = 0.05
-_SHAPES = {
+#: what a kind of space is like
+SHAPES = {
     "hyperbolic": "room grows exponentially outwards, as the levels of a tree do",
+    "nearly flat": "over the room that its nodes take, the curvature would not be seen",
     "spherical": "it closes on itself, as rings do",
 }
 
@@ -110,20 +114,28 @@ def _curvatures(run: RunRecord) -> str:
     layers = run.results.get("curvatures") or []
     if not any(k for heads in layers for k in heads):
         return "Its space is flat: straight lines, no curvature to learn."
-    groups: dict[str, list[str]] = {}
-    for head, k in enumerate(run.curvature.tolist()):
-        far = 4 * float(np.square(run.embedding[:, head]).sum(-1).max(initial=0))
-        kind = "hyperbolic" if k < 0 else "spherical"
-        if abs(k) * far < FLAT_REACH**2:
-            kind = "nearly flat"
-        groups.setdefault(kind, []).append(f"head {head + 1} (k = {signed(k)})")
     said = []
-    for kind, heads in groups.items():
-        names = heads[0] if len(heads) == 1 else f"{', '.join(heads[:-1])} and {heads[-1]}"
+    for kind, heads in heads_by_kind(run.embedding, run.curvature).items():
+        each = [f"head {head + 1} (k = {signed(float(run.curvature[head]))})" for head in heads]
+        names = each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
         became = "became" if kind != "nearly flat" else "stayed"
-        meaning = _SHAPES.get(kind, "over the room that its nodes take, the curvature would not be seen")
-        said.append(f"{text(names)} {became} <strong>{kind}</strong>: {meaning}")
+        said.append(f"{text(names)} {became} <strong>{kind}</strong>: {SHAPES[kind]}")
     return f"Its curvatures were learned: {'; '.join(said)}."
+
+
+def heads_by_kind(embedding: Array, curvature: Array) -> dict[str, list[int]]:
+    """Return which heads look hyperbolic, nearly flat or spherical over the room that their nodes take.
+
+    Args:
+        embedding: tangent vectors at the origin, ``(N, heads, d)``.
+        curvature: of each head.
+    """
+    found: dict[str, list[int]] = {}
+    for head, k in enumerate(curvature.tolist()):
+        reach = 2 * math.sqrt(float(np.square(embedding[:, head]).sum(-1).max(initial=0)))
+        kind = space_kind(k, reach)
+        found.setdefault("nearly flat" if kind == "flat" else kind, []).append(head)
+    return found
 
 
 def _effort(run: RunRecord) -> str:

@@ -9,6 +9,7 @@ from gyroformer.graphs.adjacency import ranked_components, simple_adjacency
 from gyroformer.graphs.analysis.curvature import GraphCurvature, graph_curvature
 from gyroformer.graphs.analysis.distance_sums import search_cost
 from gyroformer.graphs.analysis.regions import hops_from
+from gyroformer.graphs.analysis.space_fit import fit_space
 from gyroformer.report.closeness import pair_distances
 from gyroformer.report.curves import Spec
 from gyroformer.report.names import signed
@@ -98,6 +99,18 @@ def own_curvature(run: RunRecord) -> GraphCurvature | None:
         return graph_curvature(run.graph.edges, nodes, samples=None if cheap else DRAWN)
     except DataError:  # no node has two neighbours
         return None
+
+
+def fitted_space(run: RunRecord) -> str:
+    """Return in a sentence whether the graph of a run is better embedded curved or flat: some ten seconds of work."""
+    if run.graph.edges is None:
+        return ""
+    try:
+        found = fit_space(run.graph.edges, len(run.ids))
+    except DataError as error:
+        return f"Whether curved or flat fits better was not to be found out: {error}."
+    size = f"curvature {signed(found.curvature)} per hop², 95 % interval {found.interval}"
+    return f"By its distances: {found.reading}; {size}."
 
 
 def curvature_chart(found: GraphCurvature, learned: list[float] | tuple[float, ...] = ()) -> Spec:

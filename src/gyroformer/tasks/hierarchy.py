@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch_geometric.data import Data
 
+    from gyroformer.graphs.adjacency import IntArray
+    from gyroformer.graphs.hierarchy import End
     from gyroformer.models.base import GraphModel
     from gyroformer.ops.neighbours import Neighbours
     from gyroformer.ops.positions import Positions
@@ -229,38 +231,23 @@ def order_of(graph: "Data", objective: EmbedObjective, seed: int) -> Order:
     """Return who is above whom in a graph, as the objective asks.
 
     Raises:
-        DataError: the graph has a cycle, or no edge.
+        DataError: the graph has a cycle, no edge, or every edge in both directions.
     """
     import torch
 
     from gyroformer.graphs import hierarchy
     from gyroformer.ops.neighbours import Neighbours
 
-    nodes, notes = int(graph.num_nodes or 0), []
-    listed = graph.edge_index.cpu().numpy()
-    if not listed.size:
-        raise DataError("the graph has no edge: there is no hierarchy in it")
-    edges, end = hierarchy.oriented(listed, nodes, objective.ancestor)
-    if objective.ancestor == "auto":
-        way = "from a node to its ancestor" if end == "target" else "from an ancestor to its descendant"
-        other = "source" if end == "target" else "target"
-        notes.append(f"edges are read {way}; --ancestor {other} reads them the other way")
-    cycle = hierarchy.find_cycle(edges, nodes)
-    if cycle is not None and not objective.break_cycles:
-        raise DataError(_about_cycle(cycle, list(graph.ids) if "ids" in graph else list(range(nodes))))
-    if cycle is not None:
-        kept = hierarchy.without_cycles(edges, nodes)
-        dropped = edges.shape[1] - kept.shape[1]
-        notes.append(f"edges that close a cycle are left out: {dropped:,} of {edges.shape[1]:,}")
-        edges = kept
+    nodes = int(graph.num_nodes or 0)
+    edges, end, notes = _upwards(graph, objective)
     pairs, depth = hierarchy.closure(edges, nodes)
     given = edges[0] * nodes + edges[1]
     if not objective.closure:
         missing = pairs.shape[1] - given.size
         if missing:
+            follow = "1 that follows" if missing == 1 else f"{missing:,} that follow"
             notes.append(
-                f"only the {given.size:,} listed pairs count as ancestors; --closure adds the {missing:,} that "
-                "follow from them"
+                f"only the {given.size:,} listed pairs count as ancestors; --closure adds the {follow} from them"
             )
         pairs = edges
     inner = hierarchy.implied(pairs, nodes)
@@ -276,6 +263,40 @@ def order_of(graph: "Data", objective: EmbedObjective, seed: int) -> Order:
     }
     ancestors = Neighbours.directed(found, nodes)
     return Order(ancestors, found[:, ~held], found[:, held], about, tuple(notes))
+
+
+def _upwards(graph: "Data", objective: EmbedObjective) -> "tuple[IntArray, End, list[str]]":
+    """Return the edges from each node to its parent, without cycles, which end that is in the file, and what to say."""
+    from gyroformer.graphs import hierarchy
+
+    nodes, notes = int(graph.num_nodes or 0), []
+    listed = graph.edge_index.cpu().numpy()
+    if not listed.size:
+        raise DataError("the graph has no edge: there is no hierarchy in it")
+    if hierarchy.has_no_direction(listed, nodes):
+        raise DataError(
+            "every pair is listed in both directions, so that nothing says which end is the ancestor: list each pair "
+            "once, from a node to its ancestor"
+        )
+    if objective.ancestor == "auto":
+        found = hierarchy.upper_end(listed, nodes)
+        end: End = found or "target"
+        way = "from a node to its ancestor" if end == "target" else "from an ancestor to its descendant"
+        other = "source" if end == "target" else "target"
+        doubt = "" if found else ", which is a guess: as many nodes have no edge out as no edge in"
+        notes.append(f"edges are read {way}{doubt}; --ancestor {other} reads them the other way")
+    else:
+        end = objective.ancestor
+    edges = hierarchy.oriented(listed, end)
+    cycle = hierarchy.find_cycle(edges, nodes)
+    if cycle is not None and not objective.break_cycles:
+        raise DataError(_about_cycle(cycle, list(graph.ids) if "ids" in graph else list(range(nodes))))
+    if cycle is not None:
+        kept = hierarchy.without_cycles(edges, nodes)
+        dropped = edges.shape[1] - kept.shape[1]
+        notes.append(f"edges that close a cycle are left out: {dropped:,} of {edges.shape[1]:,}")
+        edges = kept
+    return edges, end, notes
 
 
 def _held_out(inner: Any, share: float, seed: int) -> "Tensor":

@@ -103,6 +103,17 @@ class SpaceFit:
         return "hyperbolic" if self.curvature < 0 else "spherical"
 
     @property
+    def interval(self) -> str:
+        """The interval in words; an end that hops do not tell is said so."""
+        if self.low is None and self.high is None:
+            return "unbounded: hops do not tell"
+        if self.low is None:
+            return f"below {self.high:+.4f}"
+        if self.high is None:
+            return f"above {self.low:+.4f}"
+        return f"{self.low:+.4f} to {self.high:+.4f}"
+
+    @property
     def reading(self) -> str:
         """The result in a sentence."""
         if self.verdict == "flat":
