@@ -5,7 +5,7 @@ import json
 from gyroformer.models import MODELS
 from gyroformer.paper.costs import read_costs
 from gyroformer.paper.summary import collected, differences
-from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, TWINS, Column, best_published, printed
+from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, TWINS, WIDTHS, Column, best_published, printed
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
 from gyroformer.runs.rows import Rows, key_of, read_rows
 from tables.markdown import ROOT, markdown, spread
@@ -135,6 +135,16 @@ def hierarchies_by_width(dataset: str) -> str:
         for model in PAPER_TABLES["hierarchies"].models
     ]
     return markdown(["model and score", *(f"width {column.width}" for column in columns)], rows, text=1)
+
+
+def map_by_width() -> str:
+    """Return the mean mAP of each model of the study of widths, a column for each width."""
+    means: dict[str, dict[str, str]] = {}
+    for row in collected(PAPER_TABLES["widths"].cells(), paper_rows()):
+        model, width = row["model"].split(" width ")
+        means.setdefault(model, {})[width] = f"{row['mean']:.2f}"
+    rows = [[model, *(of.get(str(width), "–") for width in WIDTHS)] for model, of in means.items()]
+    return markdown(["model", *(f"width {width}" for width in WIDTHS)], rows, text=1)
 
 
 def paper_rows() -> Rows:
