@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from gyroformer.models.base import GraphModel
-    from gyroformer.tasks.hierarchy import Hierarchy
     from gyroformer.ops.positions import Positions
+    from gyroformer.tasks.hierarchy import Hierarchy
     from gyroformer.tasks.negatives import Negatives
     from gyroformer.tasks.task import Ready
 
@@ -223,7 +223,8 @@ class Reconstruction(Task):
         from gyroformer.tasks.average_precision import precision_of
 
         positions = model.positions(self.data)
-        found = precision_of(positions.squared_dist_rows, self.neighbours, nodes=self.map_nodes)
+        rows = positions.squared_dist_rows
+        found = precision_of(rows, self.neighbours, nodes=self.map_nodes, heard=self.heard)
         return {"map": 100 * found.mean, **found.interval_as("map_interval")}
 
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
