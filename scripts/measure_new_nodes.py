@@ -3,10 +3,11 @@
 python scripts/measure_new_nodes.py [--graphs mammals,web-edu,power,enron] [--epochs 400] [--keep FOLDER]
 
 Rows for one graph: the run trained on everything, the curved midpoint of the known neighbours, the placing of
-gyroformer, and the same where known nodes around the new ones may move (``--adjust``). ``map_new`` is the mAP of the hidden nodes: all nodes ordered by their distance from the hidden one, its
-neighbours among the known ones to come first (its hidden neighbours are left out). ``map_neighbours`` is the other
-direction: that of the known nodes that have hidden neighbours, which are to come first with all others. ``seconds`` is
-CPU time of one thread: of the training on everything, or of the placing.
+gyroformer, and the same where known nodes around the new ones may move (``--adjust``). ``map_new`` is the mAP of the
+hidden nodes: all nodes ordered by their distance from the hidden one, its neighbours among the known ones to come first
+(its hidden neighbours are left out). ``map_neighbours`` is the other direction: that of the known nodes that have
+hidden neighbours, which are to come first with all others. ``seconds`` is CPU time of one thread: of the training on
+everything, or of the placing.
 """
 
 import argparse

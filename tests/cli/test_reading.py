@@ -65,7 +65,7 @@ def test_the_user_names_columns(tmp_path):
         *("--out", tmp_path / "run", "--json"),
     )
     assert done.exit_code == 0, done.stderr
-    assert "header: caller, callee, seconds; 20 nodes" in done.stderr
+    assert "header: caller, callee, seconds (not used: year); 20 nodes" in done.stderr
     assert "weights 0.5 to 0.5" in done.stderr
     numbers = run("curvature", path, "--source", "2", "--target", "4", "--header", "--json")
     assert json.loads(numbers.stdout)["edges"] == len(edges())
@@ -123,3 +123,22 @@ def test_predict_reads_another_graph_as_it_is_told(tmp_path):
     assert done.exit_code == 0, done.stderr
     alone = run("predict", tmp_path / "run", "--header", *asked)
     assert (alone.exit_code, "belongs to a graph that is given" in alone.stderr) == (2, True)
+
+
+def test_columns_that_are_not_used_are_named(tmp_path):
+    (tmp_path / "calls.csv").write_text(
+        "who,whom,times,since\nann,bob,3,2001\nbob,cid,9,2004\ncid,dan,1,2002\n"
+    )
+    done = run("embed", tmp_path / "calls.csv", "--epochs", 1, "--out", tmp_path / "run", "--threads", 1)
+    assert done.exit_code == 0, done.stderr
+    assert "header: who, whom (not used: times, since)" in done.stderr
+    words = ("--weight", "times", "--epochs", 1, "--out", tmp_path / "other", "--threads", 1)
+    assert "header: who, whom, times (not used: since)" in run("embed", tmp_path / "calls.csv", *words).stderr
+
+
+def test_the_folder_of_a_run_in_the_place_of_its_graph(tmp_path):
+    (tmp_path / "g.csv").write_text("a,b\nb,c\nc,d\n")
+    run("embed", tmp_path / "g.csv", "--epochs", 1, "--out", tmp_path / "run", "--threads", 1)
+    done = run("embed", tmp_path / "run", "--resume")
+    assert done.exit_code == 2
+    assert f"--resume --out {tmp_path / 'run'}" in done.stderr

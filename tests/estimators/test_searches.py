@@ -34,11 +34,10 @@ def test_a_search_over_a_predictor_sees_its_own_fold_only(graph):
     pairs, truth = gf.LinkPredictor.samples(graph)
     assert (pairs.shape, truth.sum()) == ((156, 2), 78)
     assert all(graph.has_edge(*pair) == bool(edge) for pair, edge in zip(pairs.tolist(), truth, strict=True))
-    order = np.random.default_rng(0).permutation(156)
     predictor = gf.LinkPredictor(graph=graph, **QUICK)
-    search = GridSearchCV(predictor, {"degrees": [True, False]}, cv=2).fit(pairs[order], truth[order])
+    search = GridSearchCV(predictor, {"degrees": [True, False]}, cv=2).fit(pairs, truth)  # folds in order
     assert 0 < search.best_score_ <= 1
-    fold = order[:80]
+    fold = np.arange(80)
     fitted = gf.LinkPredictor(graph=graph, **QUICK).fit(pairs[fold], truth[fold])
     assert fitted.graph_.summary.edges == truth[fold].sum()
     assert len(fitted.ids_) == 34

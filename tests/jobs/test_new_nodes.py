@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import gyroformer as gf
 from gyroformer.cli.app import app
+from gyroformer.compiled import torch_forms
 from gyroformer.errors import DataError, UsageError
 
 HIDDEN = ["Javert", "Cosette", "Enjolras", "Combeferre"]
@@ -236,6 +237,14 @@ def test_far_nodes_do_not_give_way():
     assert near == {0, 40}
 
 
+def test_known_nodes_give_way_without_a_compiler_too():
+    ring = nx.cycle_graph(30)
+    embedder = gf.GraphEmbedder(epochs=100, random_state=0).fit(ring)
+    with torch_forms():
+        more = embedder.add([("new", 0), ("new", 15)], adjust=True)
+    assert {node for node, _ in more.nearest("new", 2)} == {0, 15}
+
+
 def test_adjust_is_refused_where_it_has_no_effect(folder, featured):
     done = told("predict", folder / "run", "--adjust")
     assert done.exit_code == 2
@@ -316,6 +325,9 @@ def test_a_directed_run_knows_where_edges_of_new_nodes_lead(tmp_path_factory, tm
         words = ("--directed", "--no-header", "--epochs", 200, "--threads", 1)
         done = told("link", path / "needs.csv", *words, "--out", path / "run")
         assert done.exit_code == 0, done.stderr
+        # every edge once, whichever way it leads
+        shown = told("predict", path / "run").stdout
+        assert f"39 nodes, {len(kept)} edges" in " ".join(shown.split())
     pairs = [("p20", "p22"), ("p22", "p20"), ("p20", "p2"), ("p18", "p20"), ("p20", "p18")]
     (tmp_path / "pairs.csv").write_text("".join(f"{a},{b}\n" for a, b in pairs))
     words = ("--add", path / "added.csv", "--no-header", *adjust, "--json")

@@ -1,5 +1,6 @@
 """The page docs/predict.md does what it says, from its first block to its last in one folder."""
 
+import ast
 import csv
 from pathlib import Path
 
@@ -11,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "predict.md"
 def test_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     said = run_page(PAGE)
-    assert len(said) == 19
+    assert len(said) == 20
     with (tmp_path / "new.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 20
     with (tmp_path / "labels_found.csv").open(newline="") as file:
@@ -23,4 +24,5 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 123  # two nodes more
     printed = capsys.readouterr().out.splitlines()
     assert any("new1" not in line and line.startswith("[('n") for line in printed)  # the new node's nearest
-    assert float(printed[1]) > 50
+    assert {name for name, _ in ast.literal_eval(printed[1])} == {"bear", "mammal", "animal"}
+    assert float(printed[2]) > 50

@@ -75,6 +75,7 @@ class LinkPredictor(GraphEstimator, task="link", more=PredictorOptions, hidden=(
     ) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return all edges of a graph and as many pairs that are none, as ids ``(n, 2)``, with 1 and 0 for each.
 
+        They come in a drawn order, so that every fold of a cross-validation has both.
         What cross-validation takes: ``cross_val_score(LinkPredictor(graph=graph), *LinkPredictor.samples(graph))``.
         """
         data = graph_of(graph, directed=directed)
@@ -82,11 +83,12 @@ class LinkPredictor(GraphEstimator, task="link", more=PredictorOptions, hidden=(
         edges = (directed_edges if directed else undirected_edges)(data.edge_index, nodes)
         others = NonEdges(edges, nodes, directed=directed)
         count = min(edges.size(1), others.count)
-        chosen = np.random.default_rng(random_state).choice(others.count, count, replace=False)
+        stream = np.random.default_rng(random_state)
+        chosen = stream.choice(others.count, count, replace=False)
         pairs = torch.cat((edges, others.at(torch.from_numpy(chosen))), 1)
-        names = Ids(data.ids).array()
+        names, order = Ids(data.ids).array(), stream.permutation(pairs.size(1))
         truth = np.repeat([1, 0], [edges.size(1), count])
-        return names[pairs.mT.numpy()], truth.astype(np.int64)
+        return names[pairs.mT.numpy()[order]], truth[order].astype(np.int64)
 
     def fit(self, graph: object, y: object = None) -> Self:
         """Hold edges out, train on the others and test.

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 MAX_NODES = 2_000_000_000
+#: columns that are not used which a summary names
+NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class GraphSummary:
         directed: whether the direction of edges was kept.
         weights: the smallest and the largest weight; None for a graph without weights.
         header: the names of the columns that the edges were read from, where they had names.
+        unused: the names of the other columns.
     """
 
     nodes: int
@@ -54,6 +57,7 @@ class GraphSummary:
     directed: bool = False
     weights: tuple[float, float] | None = None
     header: tuple[str, ...] | None = None
+    unused: tuple[str, ...] = ()
 
     def line(self) -> str:
         """Return the one summary line: how it was read, what there is, then what was dropped or is unusual."""
@@ -71,7 +75,8 @@ class GraphSummary:
         head = f"{_count(self.nodes, 'node')}, {edges}, weights {weights}"
         parts = [head, *(text for count, text in notes if count), _count(self.components, "component")]
         if self.header is not None:
-            parts.insert(0, f"header: {', '.join(map(_short, self.header))}")
+            others = f" (not used: {_few(self.unused)})" if self.unused else ""
+            parts.insert(0, f"header: {', '.join(map(_short, self.header))}{others}")
         return "; ".join(parts)
 
 
@@ -142,6 +147,12 @@ def graph_from_edges(
 def _short(name: str) -> str:
     """Return the name of a column as it is, or its beginning in quotation marks if it is long or not printable."""
     return name if name.isprintable() and len(name) <= 40 else repr(name[:40])
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(map(_short, names[:NAMED])) + more
 
 
 def _count(number: int, noun: str) -> str:

@@ -32,6 +32,7 @@ class Listing:
         symmetric: whether each edge stands for both directions (a symmetric matrix lists one half).
         masks: the nodes ``train``, ``val`` and ``test`` of the split that comes with the graph, or None.
         header: the names of the columns that ends and weights were read from, where they had names.
+        unused: the names of the other columns.
     """
 
     source: NDArray[np.int64]
@@ -44,6 +45,7 @@ class Listing:
     symmetric: bool = False
     masks: dict[str, NDArray[np.bool_]] | None = None
     header: tuple[str, ...] | None = None
+    unused: tuple[str, ...] = ()
 
     def checked(self, path: Path) -> Self:
         """Return itself; if an edge, the features or the labels do not fit the nodes, say so of ``path``."""
@@ -57,7 +59,7 @@ class Listing:
 
     def without_header(self) -> Self:
         """Return itself without the names of columns, which nobody chose."""
-        self.header = None
+        self.header, self.unused = None, ()
         return self
 
     def graph(self, *, directed: bool) -> "Data":
@@ -78,7 +80,7 @@ class Listing:
             directed=directed,
         )
         if self.header is not None:
-            data.summary = dc.replace(data.summary, header=self.header)
+            data.summary = dc.replace(data.summary, header=self.header, unused=self.unused)
         if self.label_names is not None:
             data.label_names = self.label_names
         for part, mask in (self.masks or {}).items():

@@ -76,14 +76,16 @@ def precision_of(
     *,
     block: int | None = None,
     nodes: Tensor | None = None,
+    heard: Callable[[int, int], None] | None = None,
 ) -> Precision:
     """Return mean average precision and mean rank; the arguments are those of :func:`mean_average_precision`.
 
-    Processes that compute as one take some nodes each.
+    Processes that compute as one take some nodes each. ``heard`` is told after each block how many nodes of how many
+    are done.
     """
     rows = _with_neighbours(neighbours, nodes)
     block = block or max(1, min(MOST_ROWS, BLOCK // neighbours.num_nodes))
-    sums, wrong = [0.0, 0.0, 0.0], None
+    sums, wrong, done = [0.0, 0.0, 0.0], None, 0
     try:
         mine = rows[share(rows.numel())]
         for some in mine.split(block) if mine.numel() else ():
@@ -92,6 +94,9 @@ def precision_of(
             precision, rank = precision_and_ranks(distances, some, neighbours)
             found = (precision.sum(), precision.double().square().sum(), rank.sum())
             sums = [total + part.item() for total, part in zip(sums, found, strict=True)]
+            done += some.numel()
+            if heard is not None:
+                heard(done, mine.numel())
     except DivergedError as error:
         wrong = error
     total, squares, ranks, failed = sum_numbers([*sums, float(wrong is not None)])

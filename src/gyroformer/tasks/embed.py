@@ -263,7 +263,10 @@ class Reconstruction(Task):
 
         positions = model.positions(self.data)
         found = precision_of(
-            lambda rows: self.score.costs(positions, rows), self.neighbours, nodes=self.map_nodes
+            lambda rows: self.score.costs(positions, rows),
+            self.neighbours,
+            nodes=self.map_nodes,
+            heard=self.heard,
         )
         return {"map": 100 * found.mean, **found.interval_as("map_interval")}
 

@@ -171,9 +171,13 @@ class Hierarchy(Task):
 
         positions = model.positions(self.data)
         above = precision_of(
-            lambda rows: self.score.costs(positions, rows), self.ancestors, nodes=self.map_nodes
+            lambda rows: self.score.costs(positions, rows),
+            self.ancestors,
+            nodes=self.map_nodes,
+            heard=self.heard,
         )
-        near = precision_of(positions.squared_dist_rows, self.related, nodes=self.map_nodes)
+        by_distance = positions.squared_dist_rows
+        near = precision_of(by_distance, self.related, nodes=self.map_nodes, heard=self.heard)
         return {
             "hierarchy_map": 100 * above.mean,
             **above.interval_as("hierarchy_map_interval"),

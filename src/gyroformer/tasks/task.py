@@ -52,6 +52,8 @@ class Trainable(ABC):
     #: whether several processes that compute as one share the loss: each returns a part, and the parts add up to it;
     #: if not, each returns the whole, which is right too and saves no time
     shares_loss: ClassVar[bool] = False
+    #: hears how many of how many nodes an evaluation has done, where it takes long; the loop listens
+    heard: "Callable[[int, int], None] | None" = None
     #: buffers that steps change and a checkpoint needs, but no finished model (lists of near nodes)
     kept: "nn.Module | None" = None
 

@@ -9,7 +9,8 @@ import dataclasses as dc
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -193,7 +194,7 @@ class _Training:
         evaluated = epoch % self.settings.eval_every == 0 or epoch == self.last
         if evaluated:
             self._stage("evaluating")
-            with self._pace.evaluation():
+            with self._pace.evaluation(), self._heard():
                 row["metrics"] = self._evaluate()
         if evaluated or epoch % GOOD_EVERY == 0:
             if self.learner.bad_weight() is not None:
@@ -203,6 +204,16 @@ class _Training:
         if evaluated:
             self._judge(row["metrics"])
         return row
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """Listen to how far an evaluation is; only meanwhile, for a task may be copied and kept."""
+        task = self.learner.task
+        task.heard = lambda done, total: self._stage(f"evaluating, {done:,} of {total:,} nodes")
+        try:
+            yield
+        finally:
+            task.heard = None
 
     def _step(self) -> float:
         """Do one step of the optimizer and return the loss; nothing is changed if it is not finite.

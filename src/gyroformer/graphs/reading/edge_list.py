@@ -140,8 +140,11 @@ class _Reader:
                     raise not_a_weight(self._path, self._first, third[0])
         used = self._dialect.columns
         named = [used.source, used.target, *([] if used.weight is None else [used.weight])]
-        names = None if header is None else tuple(header[index] for index in named)
-        return Listing(codes[0::2], codes[1::2], ids, weight, header=names)
+        if header is None:
+            return Listing(codes[0::2], codes[1::2], ids, weight)
+        unused = tuple(name for index, name in enumerate(header) if index not in named and name)
+        names = tuple(header[index] for index in named)
+        return Listing(codes[0::2], codes[1::2], ids, weight, header=names, unused=unused)
 
 
 def _joins_words_of_its_own(codes: IntArray) -> bool:

@@ -54,7 +54,8 @@ def listing_of_table(
     if used.weight is not None:
         header.append(names[used.weight])
         weight = _weights(_plain(table[names[used.weight]]), names[used.weight], location)
-    return Listing(codes[0::2], codes[1::2], ids, weight, header=tuple(header))
+    unused = tuple(name for name in names if name not in header)
+    return Listing(codes[0::2], codes[1::2], ids, weight, header=tuple(header), unused=unused)
 
 
 def read_parquet_edges(path: Path, *, wanted: Wanted = NOTHING, max_nodes: int = MAX_NODES) -> Listing:

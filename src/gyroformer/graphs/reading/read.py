@@ -123,7 +123,7 @@ def existing_file(path: str | Path) -> Path:
     path = Path(path)
     try:
         if path.is_dir():
-            raise UsageError(f"{path} is a folder: give a graph file")
+            raise UsageError(f"{path} is a folder: give a graph file{_of_a_run(path)}")
         if not path.exists():
             folder = path.parent if path.parent.is_dir() else None
             near = did_you_mean(path.name, [item.name for item in folder.iterdir()]) if folder else ""
@@ -140,3 +140,10 @@ def suffix_of(path: Path) -> str:
     """Return the suffix in lower case, looking below ``.gz``."""
     lower = path.name.lower()
     return Path(lower.removesuffix(".gz")).suffix
+
+
+def _of_a_run(folder: Path) -> str:
+    """Return what to do with the folder of a run that stands where a graph should."""
+    if not (folder / "config.json").is_file():
+        return ""
+    return f"; to go on with this run, its graph and --resume --out {folder}; to ask it, gyroformer predict {folder}"
