@@ -245,6 +245,12 @@ def test_known_nodes_give_way_without_a_compiler_too():
     assert {node for node, _ in more.nearest("new", 2)} == {0, 15}
 
 
+def test_a_run_by_the_inner_product_places_no_nodes():
+    embedder = gf.GraphEmbedder(model="points", rank_by="dot", epochs=2).fit([("a", "b"), ("b", "c")])
+    with pytest.raises(UsageError, match="ranks neighbours by the inner product"):
+        embedder.add([("c", "d")])
+
+
 def test_adjust_is_refused_where_it_has_no_effect(folder, featured):
     done = told("predict", folder / "run", "--adjust")
     assert done.exit_code == 2

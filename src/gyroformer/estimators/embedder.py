@@ -16,7 +16,7 @@ from gyroformer.estimators.base import GraphEstimator, prepared
 from gyroformer.estimators.inputs import Ids, graph_of, node_indices
 from gyroformer.jobs.flatten import flattened
 from gyroformer.jobs.grown import grown
-from gyroformer.jobs.new_nodes import grown_hierarchy, placed, placed_by
+from gyroformer.jobs.new_nodes import check_ranked_by_distance, grown_hierarchy, placed, placed_by
 from gyroformer.jobs.plan import Plan
 from gyroformer.ops.nearest import nearest_nodes, row_blocks, smallest
 from gyroformer.ops.neighbours import Neighbours
@@ -140,6 +140,7 @@ class GraphEmbedder(
             more._plan = dc.replace(self._plan, task=grown_task)
             more._positions = placed_by(grown_task, self._positions, whole, seen, adjust=adjust)
         else:
+            check_ranked_by_distance(self._plan.job)
             more._positions = placed(self._positions, whole, seen, adjust=adjust)
         more.graph_, more._ids = whole.graph, Ids(whole.graph.ids)
         more.ids_, more.embedding_ = more._ids.array(), _rows(more._positions.coordinates())

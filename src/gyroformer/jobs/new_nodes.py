@@ -42,6 +42,11 @@ OTHER_SPACE = (
     "new nodes can be placed in products of hyperbolic, flat and spherical spaces only, and this model has another: "
     "train it on the whole graph"
 )
+#: what is said of a run whose neighbours are not the nearest nodes
+OTHER_SCORE = (
+    "new nodes are placed by distance, and this run ranks neighbours by the inner product: "
+    "train it on the whole graph"
+)
 #: steps of new nodes by the loss of the run, and the size of the first
 STEPS, RATE = 100, 0.1
 #: steps that new nodes take once the known ones around them have given way
@@ -239,6 +244,12 @@ def restore_with(
     return _placed_run(run, found, whole, adjust)
 
 
+def check_ranked_by_distance(job: JobSettings) -> None:
+    """Raise if the neighbours of a run of ``embed`` are not its nearest nodes."""
+    if job.objective.score == "dot":
+        raise UsageError(OTHER_SCORE)
+
+
 def _placed_run(run: Restored, found: Restored, whole: Grown, adjust: bool) -> Restored:
     """Return the run on the whole graph with all nodes at their places."""
     positions, seen = run.positions(), run.data.edge_index
@@ -257,6 +268,7 @@ def _placed_run(run: Restored, found: Restored, whole: Grown, adjust: bool) -> R
         )
         found = dc.replace(found, decoder=links.decoder)
     else:
+        check_ranked_by_distance(run.job)
         where = placed(positions, whole, seen, adjust=adjust)
     return dc.replace(found, placed=where, moved=moved_nodes(positions, where))
 
