@@ -37,7 +37,7 @@ from tables.paper import (
     sampled,
 )
 from tables.paragraphs import model_paragraphs
-from tables.scaling import TOKENS, estimated
+from tables.scaling import TOKENS, estimated, processes
 from tables.spaces import NEAREST, RERANK, coverage, fitted
 
 from gyroformer.options import options_of
@@ -63,6 +63,7 @@ PAGES = (
     "docs/report.md",
     "docs/graph_level.md",
     "docs/scaling.md",
+    "docs/many_processes.md",
 )
 
 
@@ -112,6 +113,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "near": near,
     "large": large,
     "tokens": lambda: measured("tokens.csv", TOKENS, text=0),
+    "processes": processes,
     "estimated": estimated,
     "new_nodes": lambda: measured("new_nodes.csv", NEW_NODES, text=1),
     "laplacian": lambda: measured("laplacian.csv", LAPLACIAN, text=3),

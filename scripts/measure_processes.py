@@ -1,9 +1,10 @@
 """Time an epoch in one and in several processes of one thread: results/processes.csv.
 
-python scripts/measure_processes.py [--cases million,facebook] [--counts 1,2] [--epochs 12] [--out FILE]
+python scripts/measure_processes.py [--cases million,facebook,facebook-curved] [--counts 1,2] [--epochs 40] [--out FILE]
 
 ``million``: 100,000 nodes and 900,000 edges drawn at random, all of them tokens; 16 sampled nodes stand for all
-others, so that the tokens are what costs. ``facebook``: the data set with its own settings and all pairs in the loss.
+others, so that the tokens are what costs. ``facebook``: the data set with its own settings and all pairs in the loss;
+``facebook-curved``: the same from curvature -1, where rounding decides no step.
 One row is a case and a number of processes. ``seconds`` is the median time of an epoch, ``cpu_seconds`` the median
 processor time of the busiest process in it, which a busy machine changes less; ``speed_up`` and ``cpu_speed_up`` are
 the quotients of one process's and these; ``difference`` is the largest relative difference of the loss from one
@@ -38,8 +39,9 @@ def settings(case: str, epochs: int) -> tuple[dict[str, Any], Any]:
     from gyroformer.graphs.build import graph_from_edges
 
     training = {"epochs": epochs, "eval_every": epochs}
-    if case == "facebook":
-        return {"dataset": case, "graph": {"source": case}, "training": training}, None
+    if case.startswith("facebook"):
+        model = {"model": {"options": {"curvature": -1.0}}} if case == "facebook-curved" else {}
+        return {"dataset": "facebook", "graph": {"source": "facebook"}, "training": training, **model}, None
     drawn = np.random.default_rng(0).integers(0, NODES, (2, 2 * EDGES))
     low, high = np.sort(drawn, axis=0)
     pairs = np.unique((low * NODES + high)[low != high])
@@ -101,9 +103,9 @@ def measured(case: str, count: int, epochs: int) -> dict[str, Any]:
 def main() -> None:
     """Measure and write."""
     words = argparse.ArgumentParser(description=__doc__)
-    words.add_argument("--cases", default="million,facebook")
+    words.add_argument("--cases", default="million,facebook,facebook-curved")
     words.add_argument("--counts", default="1,2")
-    words.add_argument("--epochs", type=int, default=12)
+    words.add_argument("--epochs", type=int, default=40)
     words.add_argument("--out", type=Path, default=TARGET)
     words.add_argument("--work", help=argparse.SUPPRESS)
     given = words.parse_args()

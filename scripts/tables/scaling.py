@@ -1,7 +1,7 @@
-"""Tables of what large graphs cost: measured by tokens, and estimated for machines that were not at hand."""
+"""Tables of what large graphs cost: measured by tokens and by processes, and estimated for machines not at hand."""
 
 from gyroformer.bench.cost_model import Machine, step_seconds
-from tables.markdown import markdown
+from tables.markdown import markdown, runs
 
 TOKENS = {
     "tokens": "tokens",
@@ -9,10 +9,34 @@ TOKENS = {
     "ns_per_token": "ns a token",
     "peak_gb": "peak GB",
 }
+PROCESSES = {
+    "case": "case",
+    "nodes": "nodes",
+    "tokens": "tokens",
+    "processes": "processes",
+    "seconds": "seconds an epoch",
+    "speed_up": "speed-up",
+    "cpu_seconds": "processor seconds of the busiest",
+    "cpu_speed_up": "speed-up by these",
+    "epochs": "epochs",
+    "difference": "loss differs by",
+    "load": "load",
+}
+#: what says nothing where others wanted the cores
+BY_THE_CLOCK = ("seconds", "speed_up")
 #: GPUs with 1.5 TB/s of memory bandwidth; eight joined by 300 GB/s, 64 by a network of 25 GB/s
 MEMORY, LATENCY = 1.5e12, 2e-5
 PLACES = {8: 3e11, 64: 2.5e10}
 NODES, EDGES = 10**7, 10**8
+
+
+def processes() -> str:
+    """Return what several processes gain; times by the clock only where the machine was not overbooked."""
+    rows = []
+    for row in runs("processes.csv"):
+        busy = float(row["load"]) > float(row["cores"])
+        rows.append(["–" if busy and key in BY_THE_CLOCK else row[key] for key in PROCESSES])
+    return markdown(list(PROCESSES.values()), rows, text=1)
 
 
 def estimated() -> str:

@@ -1,8 +1,9 @@
 """How long a training step of FPS-T will take on machines that were not at hand: an estimate from what was measured.
 
 A step has three parts. Tokens: each costs the same, however many there are, and processes share them. Near lists: so
-many pairs a node, shared too. Traffic: the points of the nodes are gathered and their gradients added up; the sums of
-linear attention and the gradients of the parameters are small beside it.
+many pairs a node, shared too. Traffic: the points of the nodes are gathered and their gradients sent back, and the
+gradients of the node vectors are added up, which takes each number twice; the sums of linear attention and the
+gradients of other parameters are small beside it.
 
 On a CPU the cost of a token is measured. On a GPU, which was not at hand, it is taken to be the bytes that a step
 reads and writes over the bandwidth of the GPU's memory: layers of width 16 do little arithmetic with each number.
@@ -17,6 +18,8 @@ KEPT = 12.25
 CROSSINGS = 4
 #: bytes a pair of a near list moves, forward and backward: gathered coordinates, terms, added gradients
 PAIR_BYTES = 3 * 4 * 16
+#: numbers of 4 bytes, in widths, that a process sends for each node: its points, their gradients, its vector's twice
+SENT = 4
 
 
 @dc.dataclass(frozen=True)
@@ -65,6 +68,6 @@ def step_seconds(
         "pairs": machine.pair_seconds * wide * pairs_a_node * nodes / processes,
         "traffic": 0.0
         if processes == 1
-        else 2 * 4 * nodes * width / machine.link + (4 * layers + 3) * machine.latency,
+        else SENT * 4 * nodes * width / machine.link + (4 * layers + 3) * machine.latency,
     }
     return parts | {"total": sum(parts.values())}

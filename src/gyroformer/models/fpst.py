@@ -59,9 +59,7 @@ class GraphTransformer(GraphModel):
     def tangent(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as tangent vectors at the origin, ``(N, heads, d)``."""
         row = self.tokenizer(data, x)
-        if self.tokenizer.graph_type is not None:
-            return self._encode(row)[-row.graphs :]
-        return row.all_nodes(self._encode(row, read=row.nodes))
+        return row.all_nodes(self._read(row))
 
     def points(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as points ``(N, heads, d)`` of the last layer's space."""
@@ -69,12 +67,21 @@ class GraphTransformer(GraphModel):
 
     def positions(self, data: "Data", x: Tensor | None = None) -> StereographicPositions:
         """Return where the nodes (graphs, with ``graph_token``) are."""
-        return StereographicPositions.from_tangent(self.tangent(data, x), self.encoder.output_curvature)
+        row = self.tokenizer(data, x)
+        # the points of this process's nodes first: those of all cost more to make than to gather
+        own = StereographicPositions.from_tangent(self._read(row), self.encoder.output_curvature)
+        return StereographicPositions(row.all_nodes(own.sine), row.all_nodes(own.cosine), own.k)
 
     def class_scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return the smooth product logits ``(N, classes)``."""
         assert self.logits is not None
         return self.logits.tangent(self.tangent(data, x), self.encoder.output_curvature)
+
+    def _read(self, row: TokenRow) -> Tensor:
+        """Return the nodes of a row, or its graphs with ``graph_token``, as tangent vectors."""
+        if self.tokenizer.graph_type is not None:
+            return self._encode(row)[-row.graphs :]
+        return self._encode(row, read=row.nodes)
 
     def _encode(self, row: TokenRow, read: int | None = None) -> Tensor:
         """Return the tokens encoded, the first ``read`` of them (None: all)."""

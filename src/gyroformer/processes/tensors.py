@@ -63,8 +63,10 @@ def sum_gradients(parameters: Iterable[Tensor]) -> None:
         return
     found: dict[torch.dtype, list[Tensor]] = {}
     for gradient in (parameter.grad for parameter in parameters if parameter.grad is not None):
-        if gradient.numel() >= LARGE and gradient.is_contiguous():
-            _reduce(gradient, world)
+        if gradient.numel() >= LARGE:
+            whole = gradient.contiguous()  # the gradient itself, as a rule
+            _reduce(whole, world)
+            gradient.copy_(whole)
         else:
             found.setdefault(gradient.dtype, []).append(gradient)
     for gradients in found.values():
