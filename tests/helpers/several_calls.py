@@ -59,6 +59,33 @@ JOBS = {
             "dtype": "float64",
         },
     ),
+    "near-float64": (
+        "embed",
+        {
+            "graph": {"source": "GRAPH"},
+            "objective": {"negatives": "near", "near": 6, "far": 8},
+            "training": {"epochs": 12},
+            "dtype": "float64",
+        },
+    ),
+    "near-float32": (
+        "embed",
+        {
+            "graph": {"source": "GRAPH"},
+            "model": {"options": {"curvature": -1.0}},
+            "objective": {"negatives": "near", "near": 6, "far": 8},
+            "training": {"epochs": 12},
+        },
+    ),
+    "hierarchy-near-float32": (
+        "embed",
+        {
+            "graph": {"source": "TREE", "directed": True},
+            "objective": {"hierarchy": True, "closure": True, "negatives": "near", "near": 6, "far": 8},
+            "model": {"options": {"curvature": -1.0}},
+            "training": {"epochs": 6},
+        },
+    ),
     "hierarchy-float32": (
         "embed",
         {

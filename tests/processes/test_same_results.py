@@ -14,7 +14,7 @@ from gyroformer.runs.read import open_run
 JOBS = {
     1: [*several_calls.JOBS],
     2: [*several_calls.JOBS],
-    3: ["embed-float64", "embed-float32", "embed-softmax", "link"],
+    3: ["embed-float64", "embed-float32", "embed-softmax", "near-float32", "link"],
 }
 #: relative difference of losses: rounding, and what training makes of it
 CLOSE = {"float64": 1e-6, "float32": 1e-4}

@@ -26,6 +26,7 @@ from gyroformer.errors import UsageError
 from gyroformer.geometry.trig import safe_sqrt
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.ops.pair_blocks import HIGH
+from gyroformer.processes.tensors import gathered, share
 
 #: pairs at a time in torch
 BLOCK_PAIRS = 1 << 18
@@ -114,5 +115,7 @@ def near_log_partition(
         return (weight.to(square.dtype) * exponent.exp()).sum(1)
 
     width = field.near.shape[1] + 2 * field.reach
-    blocks = torch.arange(nodes, device=device).split(max(1, BLOCK_PAIRS // max(1, width)))
-    return torch.log1p(torch.cat([checkpoint(sums, rows, use_reentrant=False) for rows in blocks]))
+    # of several processes each takes some rows
+    blocks = torch.arange(nodes, device=device)[share(nodes)].split(max(1, BLOCK_PAIRS // max(1, width)))
+    found = torch.cat([checkpoint(sums, rows, use_reentrant=False) for rows in blocks])
+    return torch.log1p(gathered(found, nodes))

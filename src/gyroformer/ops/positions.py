@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gyroformer.geometry import expmap0
 from gyroformer.ops.lifted import angle_over_sine, sine_cosine
-from gyroformer.ops.native import fused_near
+from gyroformer.ops.native import fused_near, shared
 from gyroformer.ops.near_field import NearField, near_log_partition
 from gyroformer.ops.near_lists import Draws, renewed_lists
 from gyroformer.ops.neighbours import Neighbours
@@ -26,6 +26,7 @@ from gyroformer.ops.pairs import (
     pair_squared_dist,
     squared_dist_rows,
 )
+from gyroformer.processes.group import count as processes
 
 
 class Positions(Protocol):
@@ -147,9 +148,9 @@ class StereographicPositions:
         bias = checked_bias(bias, self.sine)
         sine, cosine, k = checked_points(self.sine, self.cosine, self.k)
         if chosen_form(form, sine, cosine, k, *(bias or ())) == "native":
-            return fused_near.near_log_partition(
-                fused_near.packed(sine, cosine), k, bias, field, squared=squared
-            )
+            native = fused_near if processes() == 1 else shared
+            points = fused_near.packed(sine, cosine)
+            return native.near_log_partition(points, k, bias, field, squared=squared)
         return near_log_partition(self.pair_squared_dist, field, squared=squared, bias=bias)
 
     def renewed_lists(
@@ -171,7 +172,8 @@ class StereographicPositions:
         if chosen_form(form, sine, cosine, k) != "native":
             return renewed_lists(self.pair_squared_dist, lists, neighbours, pull, draws)
         points, seed = fused_near.packed(sine, cosine), int(torch.randint(1 << 62, ()))
-        return fused_near.renewed_lists(points, k, pull, neighbours, lists, draws=draws, seed=seed)
+        native = fused_near if processes() == 1 else shared
+        return native.renewed_lists(points, k, pull, neighbours, lists, draws=draws, seed=seed)
 
     def coordinates(self) -> Tensor:
         r"""Return the tangent vectors :math:`\log_0 x`, ``(N, heads, d)``: finite even at the antipode."""

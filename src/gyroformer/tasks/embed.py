@@ -355,6 +355,7 @@ def loss_error(task: "Reconstruction | Hierarchy", model: "GraphModel") -> dict[
     """
     import torch
 
+    from gyroformer.processes.tensors import sum_numbers
     from gyroformer.tasks.negatives import AllNegatives, NearNegatives
 
     near = task.kept
@@ -365,9 +366,9 @@ def loss_error(task: "Reconstruction | Hierarchy", model: "GraphModel") -> dict[
         near.eval()
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             positions = model.positions(task.data)
-            estimate = float(task.loss_at(positions, near))
-            exact = float(task.loss_at(positions, AllNegatives(near.neighbours)))
+            losses = [task.loss_at(positions, of) for of in (near, AllNegatives(near.neighbours))]
         near.train()
+        estimate, exact = sum_numbers([float(loss) for loss in losses])
         error = 100 * abs(estimate - exact) / max(abs(exact), 1e-30)
         found |= {"loss": estimate, "loss_exact": exact, "loss_error": error}
     return found

@@ -32,7 +32,7 @@ def _near_partition(
 ) -> Tensor:
     out = points.new_empty(points.shape[0])
     tensors = contiguous(points, k, rise, pull, indptr, indices, near, ring)
-    call("gyroformer_near_partition", [*tensors, out], *_sizes(points, k, near, reach, squared), scale)
+    call("gyroformer_near_partition", [*tensors, out], *sizes(points, k, near, reach, squared), scale)
     return out
 
 
@@ -60,8 +60,12 @@ def _near_partition_backward(
     tensors = contiguous(points, k, rise, pull, indptr, indices, near, ring, logs, grad)
     grads = [like(tensor) for tensor in (points, k, rise, pull) if tensor is not None]
     outputs = [*grads, None, None] if rise is None else grads
-    sizes = _sizes(points, k, near, reach, squared)
-    call("gyroformer_near_partition_backward", [*tensors, *outputs], *sizes, scale)
+    call(
+        "gyroformer_near_partition_backward",
+        [*tensors, *outputs],
+        *sizes(points, k, near, reach, squared),
+        scale,
+    )
     return grads
 
 
@@ -70,10 +74,13 @@ def _(points: Tensor, k: Tensor, rise: Tensor | None, pull: Tensor | None, *_: o
     return [like(tensor) for tensor in (points, k, rise, pull) if tensor is not None]
 
 
-def _sizes(points: Tensor, k: Tensor, near: Tensor, reach: int, squared: bool) -> tuple[list[int], list[int]]:
+def sizes(
+    points: Tensor, k: Tensor, near: Tensor, reach: int, squared: bool, share: tuple[int, int] = (0, 1)
+) -> tuple[list[int], list[int]]:
+    """Return the sizes that the kernels ask for, and which of several shares of the sums they take."""
     nodes, size = points.shape
     heads = k.numel()
-    return [nodes], [near.shape[1], reach, heads, size // heads - 1, int(not squared)]
+    return [nodes], [near.shape[1], reach, heads, size // heads - 1, int(not squared), *share]
 
 
 def _setup(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -122,6 +129,7 @@ def renewed_lists(
     *,
     draws: Sequence[int] | None,
     seed: int,
+    share: tuple[int, int] = (0, 1),
 ) -> Tensor:
     """Return lists ``(N, K)`` for where the points are now; see :func:`gyroformer.ops.near_lists.renewed_lists`.
 
@@ -133,11 +141,12 @@ def renewed_lists(
         lists: as they were, int32 ``(N, K)``.
         draws: how many candidates of each kind a node has; None to look at every node.
         seed: of the draws, the same whatever the number of threads.
+        share: which of how many shares of the rows is written.
     """
     out = like(lists)
     ahead = neighbours.indptr, neighbours.indices
     tensors = contiguous(points, k, pull, *ahead, *(neighbours.back or ahead), lists)
     heads = k.numel()
     small = [lists.shape[1], heads, points.shape[1] // heads - 1, int(draws is None), *(draws or [0] * 6)]
-    call("gyroformer_renewed_lists", [*tensors, out], [points.shape[0], seed], small)
+    call("gyroformer_renewed_lists", [*tensors, out], [points.shape[0], seed], [*small, *share])
     return out

@@ -10,6 +10,9 @@
 //
 // The work is cut into as many parts as there are threads; each part adds to columns in a buffer of its own, and the
 // buffers are joined in the order of the parts. So the same number of threads gives the same bits.
+//
+// A caller may ask for its share only, a run of the nodes and of the places in the ring: sums and gradients of all
+// shares add up to those of all.
 
 #include <algorithm>
 #include <vector>
@@ -32,6 +35,15 @@ struct Event {  // a term that does not count: of the node at `row` (side 0), or
   int offset, side;
 };
 
+struct Share {  // one of `count` equal runs of the nodes, by number and by place in the ring
+  int index, count;
+
+  // part i of n takes the nodes from bound(i) to bound(i + 1)
+  int64_t bound(int64_t nodes, int part, int parts) const {
+    return nodes * (int64_t{index} * parts + part) / (int64_t{count} * parts);
+  }
+};
+
 struct Field {
   Points points;
   const int32_t *near;   // [nodes][listed], -1 for no node
@@ -42,21 +54,20 @@ struct Field {
   std::vector<int64_t> starts;                    // where a row's events begin
   std::vector<Event> events;
   float poison;  // 0, or NaN if any input is not finite: series of bits would hide it
+  Share share{0, 1};
 
   bool biased() const { return points.rise; }
 };
-
-// The parts of the work: part i of n takes the places from bound(i) to bound(i + 1)
-int64_t bound(int64_t nodes, int part, int parts) { return nodes * part / parts; }
 
 void find_events(Field &f, Lists left, int threads) {
   const int64_t n = f.points.nodes;
   std::vector<int32_t> place(n);
   for (int64_t p = 0; p < n; ++p) place[f.order[p]] = static_cast<int32_t>(p);
   std::vector<std::vector<Event>> found(threads);
+  const Share all{0, 1};  // whatever the share: a node's events may be at the places of others
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part)
-    for (int64_t u = bound(n, part, threads); u < bound(n, part + 1, threads); ++u) {
+    for (int64_t u = all.bound(n, part, threads); u < all.bound(n, part + 1, threads); ++u) {
       const auto leave = [&](int64_t v) {
         int64_t ahead = place[v] - place[u];
         if (ahead < 0) ahead += n;
@@ -255,15 +266,18 @@ void forward(const Field &f, float scale, float *out, int threads) {
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part) {
     const FlushToZero flush;
-    const int64_t first = bound(n, part, threads), last = bound(n, part + 1, threads);
+    const int64_t first = f.share.bound(n, part, threads), last = f.share.bound(n, part + 1, threads);
     near_sums<PLAIN>(f, first, last, near.data());
     if (f.reach) far_sums<PLAIN>(f, first, last, far.data(), columns[part]);
   }
   for (int part = 0; part < threads && f.reach; ++part)
     for (size_t i = 0; i < columns[part].size(); ++i)
-      far[f.order[(bound(n, part, threads) + i) % n]] += columns[part][i];
-  for (int64_t u = 0; u < n; ++u)
-    out[u] = static_cast<float>(std::log1p(near[u] + (f.reach ? scale * far[u] : 0.0))) + f.poison;
+      far[f.order[(f.share.bound(n, part, threads) + i) % n]] += columns[part][i];
+  for (int64_t u = 0; u < n; ++u) {
+    const double sum = near[u] + (f.reach ? scale * far[u] : 0.0);
+    // a part of a sum has no logarithm that would be of use
+    out[u] = static_cast<float>(f.share.count == 1 ? std::log1p(sum) : sum) + f.poison;
+  }
 }
 
 struct Gradients {  // of one part of the work
@@ -382,11 +396,11 @@ void backward(const Field &f, float scale, const float *logs, const float *grad,
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part) {
     const FlushToZero flush;
-    const int64_t first = bound(n, part, threads), last = bound(n, part + 1, threads);
+    const int64_t first = f.share.bound(n, part, threads), last = f.share.bound(n, part + 1, threads);
     near_gradients<PLAIN>(f, worth.data(), first, last, parts[part]);
     if (f.reach) far_gradients<PLAIN>(f, far.data(), ring.data(), first, last, parts[part], rings[part]);
   }
-  for (int part = 0; part < threads && f.reach; ++part) join(f, rings[part], bound(n, part, threads), parts[0]);
+  for (int part = 0; part < threads && f.reach; ++part) join(f, rings[part], f.share.bound(n, part, threads), parts[0]);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t i = 0; i < n * points.size; ++i) {
     double sum = 0;
@@ -542,13 +556,14 @@ extern "C" {
 // out (N) = log(1 + Σ_near exp(rise_u + pull_v - d²) + scale Σ_far exp(...)): near (N, listed) are nodes, -1 for none;
 // far are those at most `reach` places before or behind u in `order`, a permutation, that are neither near nor in u's
 // list of indptr (N + 1) and indices; points (N, H (d + 1)): sines, then cosines; k (H); rise and pull (N), or null for
-// none; plain: d instead of d²
+// none; plain: d instead of d². Of several shares, the sums without the 1 and the logarithm
 void gyroformer_near_partition(const float *points, const float *k, const float *rise, const float *pull,
                                const int64_t *indptr, const int64_t *indices, const int32_t *near, const int64_t *order,
                                float *out, int64_t nodes, int listed, int reach, int heads, int width, int plain,
-                               float scale, int threads) {
-  const Field f = prepare({points, k, rise, pull, nodes, heads, width, heads * (width + 1)}, {indptr, indices}, near,
+                               int share, int shares, float scale, int threads) {
+  Field f = prepare({points, k, rise, pull, nodes, heads, width, heads * (width + 1)}, {indptr, indices}, near,
                           order, listed, reach, threads);
+  f.share = {share, shares};
   (plain ? forward<true> : forward<false>)(f, scale, out, threads);
 }
 
@@ -557,30 +572,33 @@ void gyroformer_near_partition_backward(const float *points, const float *k, con
                                         const int64_t *indptr, const int64_t *indices, const int32_t *near,
                                         const int64_t *order, const float *logs, const float *grad, float *grad_points,
                                         float *grad_k, float *grad_rise, float *grad_pull, int64_t nodes, int listed,
-                                        int reach, int heads, int width, int plain, float scale, int threads) {
-  const Field f = prepare({points, k, rise, pull, nodes, heads, width, heads * (width + 1)}, {indptr, indices}, near,
+                                        int reach, int heads, int width, int plain, int share, int shares, float scale,
+                                        int threads) {
+  Field f = prepare({points, k, rise, pull, nodes, heads, width, heads * (width + 1)}, {indptr, indices}, near,
                           order, listed, reach, threads);
+  f.share = {share, shares};
   (plain ? backward<true> : backward<false>)(f, scale, logs, grad, grad_points, grad_k, grad_rise, grad_pull, threads);
 }
 
 // out (N, listed) = of nodes drawn by a seed from lists (N, listed), -1 for none, and from the graph, those v with the
 // least d² - pull_v; neither a node itself nor one of its list of indptr and indices; ascending, -1 where there are too
 // few; back_indptr and back_indices: the nodes that list a node. The numbers from listed_by on say how many candidates
-// of each kind are drawn. With `exact` every node is one.
+// of each kind are drawn. With `exact` every node is one. Of several shares, the rows of one are written.
 void gyroformer_renewed_lists(const float *points, const float *k, const float *pull, const int64_t *indptr,
                               const int64_t *indices, const int64_t *back_indptr, const int64_t *back_indices,
                               const int32_t *lists, int32_t *out, int64_t nodes, int64_t seed, int listed, int heads,
                               int width, int exact, int listed_by, int near_of_near, int near_of_neighbours,
-                              int two_steps, int neighbours_of_near, int any, int threads) {
+                              int two_steps, int neighbours_of_near, int any, int share, int shares, int threads) {
   if (!listed) return;
   Renewal renewal{{points, k, nullptr, pull, nodes, heads, width, heads * (width + 1)}, {indptr, indices},
                   {back_indptr, back_indices}, lists, listed, listed_by, near_of_near, near_of_neighbours, two_steps,
                   neighbours_of_near, any, static_cast<uint64_t>(seed), {}};
   if (!exact) renewal.turn();
+  const Share mine{share, shares};
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part) {
     Choice choice(renewal);
-    for (int64_t u = bound(nodes, part, threads); u < bound(nodes, part + 1, threads); ++u) {
+    for (int64_t u = mine.bound(nodes, part, threads); u < mine.bound(nodes, part + 1, threads); ++u) {
       if (exact) choice.everyone(u);
       else choice.draw(u);
       choice.choose(u, out + u * listed);

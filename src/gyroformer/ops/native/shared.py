@@ -1,6 +1,7 @@
 """The C++ kernels where several processes have a part of the work each: attention over tokens, sums over pairs.
 
-Between the two passes of attention, and behind the sums over pairs, the processes add up what each has found.
+Between the two passes of attention, and behind the sums over pairs, the processes add up what each has found; near
+lists are renewed by rows.
 """
 
 from typing import Any
@@ -9,12 +10,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from gyroformer.ops.native import fused, fused_pairs
+from gyroformer.ops.native import fused, fused_near, fused_pairs
 from gyroformer.ops.native.calls import call, contiguous, like
 from gyroformer.ops.native.fused_block import Weights
+from gyroformer.ops.near_field import Bias, NearField
 from gyroformer.ops.neighbours import Neighbours
 from gyroformer.processes.group import World, joined
-from gyroformer.processes.tensors import summed
+from gyroformer.processes.tensors import gathered, share, summed
 
 
 def attention(qkv: Tensor, k: Tensor, read: int | None = None) -> Tensor:
@@ -151,3 +153,56 @@ class _PairSums(torch.autograd.Function):
         sizes = fused_pairs.sizes(sine, columns, squared, share)
         call("gyroformer_log_partition_backward", [*inputs, *grads], *sizes, scale)
         return (*grads, None)
+
+
+def near_log_partition(points: Tensor, k: Tensor, bias: Bias, field: NearField, *, squared: bool) -> Tensor:
+    """Return :func:`gyroformer.ops.native.fused_near.near_log_partition`, each term being met by one process only."""
+    world = joined()
+    assert world is not None
+    what = (field, squared, (world.rank, world.count))
+    part: Tensor = _NearSums.apply(points, k, *(bias or (None, None)), what)
+    return torch.log1p(summed(part, world))
+
+
+class _NearSums(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, points: Tensor, k: Tensor, rise: Tensor | None, pull: Tensor | None, what: Any
+    ) -> Tensor:
+        ctx.save_for_backward(points, k, rise, pull)
+        ctx.what = what
+        out = points.new_empty(points.shape[0])
+        _call_near("gyroformer_near_partition", (points, k, rise, pull), what, [out])
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        tensors = ctx.saved_tensors
+        grads = [None if t is None else like(t) for t in tensors]
+        # the logarithm 0 of a sum that has none: its derivative is 1
+        more = [torch.zeros_like(grad), grad.contiguous(), *grads]
+        _call_near("gyroformer_near_partition_backward", tensors, ctx.what, more)
+        return (*grads, None)
+
+
+def _call_near(name: str, tensors: tuple[Tensor | None, ...], what: Any, more: list[Tensor | None]) -> None:
+    field, squared, mine = what
+    points, k = tensors[:2]
+    assert points is not None
+    assert k is not None
+    graph = field.neighbours.indptr, field.neighbours.indices
+    inputs = contiguous(*tensors, *graph, field.near, field.ring)
+    sizes = fused_near.sizes(points, k, field.near, field.reach, squared, mine)
+    call(name, [*inputs, *more], *sizes, field.scale)
+
+
+def renewed_lists(
+    points: Tensor, k: Tensor, pull: Tensor | None, neighbours: Neighbours, lists: Tensor, **drawn: Any
+) -> Tensor:
+    """Return :func:`gyroformer.ops.native.fused_near.renewed_lists`, each row being made by one process only."""
+    world = joined()
+    assert world is not None
+    mine = (world.rank, world.count)
+    found = fused_near.renewed_lists(points, k, pull, neighbours, lists, **drawn, share=mine)
+    return gathered(found[share(len(found))], len(found))
