@@ -38,7 +38,6 @@ def roc(run: RunRecord) -> tuple[Array, Array] | None:
     split, decoder = run.held_out, decoder_of(run)
     if decoder is None:
         return None
-    from sklearn.metrics import roc_curve
 
     part, _ = run.unseen
     pairs = getattr(split, part), getattr(split, f"{part}_non")
