@@ -25,6 +25,7 @@ from tables.jobs import (
     link,
     models,
     near,
+    parts,
     sampled,
 )
 from tables.markdown import ROOT, measured
@@ -108,6 +109,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "reader": lambda: measured("reader.csv", READER),
     "graph_level": graph_level,
     "near": near,
+    "parts": parts,
     "large": large,
     "tokens": lambda: measured("tokens.csv", TOKENS, text=0),
     "estimated": estimated,

@@ -25,6 +25,16 @@ PAPER = {
 }
 
 
+def parts() -> str:
+    """Return where the processor time of whole jobs goes."""
+    found = runs("jobs.csv")
+    names = list(dict.fromkeys(row["part"] for row in found))
+    jobs = dict.fromkeys(row["job"] for row in found)
+    seconds = {(row["job"], row["part"]): float(row["seconds"]) for row in found}
+    rows = [[f"`{job}`", *(f"{seconds[job, name]:.1f}" for name in names)] for job in jobs]
+    return markdown(["seconds of processor time", *names], rows)
+
+
 def compared(task: str, runs_of: dict[str, dict[str, list[dict[str, str]]]], metric: str) -> str:
     """Return the table of FPS-T and its flat twin on the paper's graphs, with what the paper prints."""
     rows = []
