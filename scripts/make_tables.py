@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from tables.choice import curved_or_flat, how_long
 from tables.geometry import MARGINS, cost, exactness, pairs, speed, summary
-from tables.jobs import LAPLACIAN, NEW_NODES, READER, curvature_rows, graph_level, large, near
+from tables.jobs import LAPLACIAN, NEW_NODES, READER, curvature_rows, graph_level, large, near, parts
 from tables.markdown import ROOT, measured
 from tables.options import (
     graph_options,
@@ -111,6 +111,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "reader": lambda: measured("reader.csv", READER),
     "graph_level": graph_level,
     "near": near,
+    "parts": parts,
     "large": large,
     "tokens": lambda: measured("tokens.csv", TOKENS, text=0),
     "processes": processes,

@@ -1,11 +1,11 @@
 """What exactness costs: processor time of every function that geoopt has too, ours against geoopt's.
 
-python scripts/measure_geometry.py [--sizes 50000x8,5000x64,183x16] [--repeats 15] [--functions NAMES] [--csv FILE]
+python scripts/measure_geometry.py [--sizes 50000x8,5000x64] [--repeats 15] [--functions NAMES] [--csv FILE]
 
 Float32 points, one thread, eager, warm; k = -1 and 0.7; a forward pass, and a forward with a backward pass to all
 arguments and the curvature. The two sides take turns, so that a machine that slows down slows both; medians of the
 process's own time. Beside each ratio stands the largest relative error of value and gradients in float32, from the
-origin to the edge, as results/exactness_*.csv have it.
+origin to the edge, as results/exactness_*.csv have it. Rows of a file that are not measured again stay.
 """
 
 import argparse
@@ -111,11 +111,25 @@ def rows(options, oracle):
                     yield dict(zip(COLUMNS, [name, kind, k, points, dim, *times, *worst], strict=True))
 
 
+def write(path, found):
+    """Write the rows; those of a file that were not measured again stay where they are."""
+
+    def key(row):
+        return tuple(str(row[name]) for name in COLUMNS[:5])
+
+    held = list(csv.DictReader(path.open(newline=""))) if path.exists() else []
+    every = {key(row): row for row in held} | {key(row): row for row in found}
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(every.values())
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sizes", default="50000x8,5000x64,183x16")
+    parser.add_argument("--sizes", default="50000x8,5000x64")
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--functions", default="", help="some of them, separated by commas; default: all")
     parser.add_argument("--csv", type=Path)
@@ -130,10 +144,7 @@ def main():
         found.append(row)
         print(" ".join(map(str, row.values())), flush=True)
     if options.csv:
-        with options.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(found)
+        write(options.csv, found)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Where the time of whole jobs goes, from the first import to the report page: results/jobs.csv.
 
-python scripts/measure_jobs.py [--jobs "embed web-edu,classify cora,link cora"] [--out FILE]
+python scripts/measure_jobs.py [--jobs "embed web-edu --epochs 100,classify cora,link cora"] [--out FILE]
 
 Each job is one command in a process of its own, one thread. One row is a part of a job: ``seconds`` of processor time,
 and its ``share`` of the whole. ``steps`` are forward pass, loss, backward pass and optimizer; ``evaluations`` are
@@ -22,7 +22,7 @@ from typing import Any
 from result_file import write_rows
 
 TARGET = Path(__file__).parents[1] / "results" / "jobs.csv"
-JOBS = "embed web-edu,classify cora,link cora"
+JOBS = "embed web-edu --epochs 100,classify cora,link cora"
 
 
 class Stopwatch:

@@ -3,6 +3,16 @@
 from tables.markdown import markdown, runs, spread
 
 
+def parts() -> str:
+    """Return where the processor time of whole jobs goes."""
+    found = runs("jobs.csv")
+    names = list(dict.fromkeys(row["part"] for row in found))
+    jobs = dict.fromkeys(row["job"] for row in found)
+    seconds = {(row["job"], row["part"]): float(row["seconds"]) for row in found}
+    rows = [[f"`{job}`", *(f"{seconds[job, name]:.1f}" for name in names)] for job in jobs]
+    return markdown(["seconds of processor time", *names], rows)
+
+
 def large() -> str:
     """Return runs on large graphs with near negatives: how good, how long, how much memory."""
     rows = []

@@ -269,30 +269,37 @@ template <class T>
   for (; j < width; ++j) to[j] = static_cast<T>(a * x[j] + b * y[j]);
 }
 
-// A function of one vector's length, or such a multiple of it: the coordinates stay in their rows.
+// Functions of the first vector's length, or the last vector (which may be the first) times such a function
+template <class Op>
+constexpr bool of_length = Op::GRAMS == 1 && (Op::IN == 1 || (Op::IN == 2 && !Op::SCALAR));
+
+// Their forward pass: the coordinates stay in their rows.
 template <class Op, class T>
-void forward_of_one(const Layout &layout, double option, const double *k, const T *in, Output out) {
+void forward_by_length(const Layout &layout, double option, const double *k, const Input *in, T *out) {
+  constexpr int LAST = Op::IN - 1;
   const int width = static_cast<int>(layout.width);
   each_block(layout, [&](int) {
     return [&](int64_t row, int count) {
       const Places<Op::IN> places(layout, row, count);
-      const Rows<T> rows(in, places.at[0], width, count);
+      const Rows<T> rows(static_cast<const T *>(in[0].data), places.at[0], width, count);
       const Lanes square = products(rows.at, rows.at, width), unused{};
-      Lanes c;
-      Op::template finish<Lanes>(&square, &unused, load_curvature(layout, k, places.at[MOST_IN], count), option, &c);
-      if constexpr (Op::SCALAR) put(out, row, c, count);
-      else
-        for (int l = 0; l < count; ++l)
-          combine(static_cast<T *>(out.data) + (row + l) * width, c[l], rows.at[l], width);
+      Lanes c[Op::IN];
+      Op::template finish<Lanes>(&square, &unused, load_curvature(layout, k, places.at[MOST_IN], count), option, c);
+      if constexpr (Op::SCALAR) {
+        put({out, sizeof(T) == sizeof(double)}, row, c[0], count);
+      } else {
+        const Rows<T> scaled(static_cast<const T *>(in[LAST].data), places.at[LAST], width, count);
+        for (int l = 0; l < count; ++l) combine(out + (row + l) * width, c[LAST][l], scaled.at[l], width);
+      }
     };
   });
 }
 
 template <class Op>
 void forward(const Layout &layout, double option, const double *k, const Input *in, Output out) {
-  if constexpr (Op::IN == 1) {
-    if (out.wide) forward_of_one<Op>(layout, option, k, static_cast<const double *>(in[0].data), out);
-    else forward_of_one<Op>(layout, option, k, static_cast<const float *>(in[0].data), out);
+  if constexpr (of_length<Op>) {
+    if (out.wide) forward_by_length<Op>(layout, option, k, in, static_cast<double *>(out.data));
+    else forward_by_length<Op>(layout, option, k, in, static_cast<float *>(out.data));
     return;
   }
   const int width = static_cast<int>(layout.width);
