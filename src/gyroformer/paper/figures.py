@@ -20,6 +20,7 @@ from gyroformer.jobs.flatten import principal
 from gyroformer.jobs.pool import run_folder
 from gyroformer.paper.summary import values_of
 from gyroformer.paper.tables import DOT, NETWORKS, TABLES, TWINS, WIDTHS, Cell
+from gyroformer.report.projection import centred_tangents
 from gyroformer.runs.rows import Rows, write_table
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _training(runs: Path, results: Path) -> "Figure | None":
         return None
     write_table(results / "figure_training.csv", list(table[0]), table)
     names = list(dict.fromkeys(row["dataset"] for row in table))
-    figure, axes = _axes(2, len(names), height=3.6)
+    figure, axes = _axes(2, len(names), height=3.6, width=2.25 * len(names))
     for column, name in enumerate(names):
         mine = [row for row in table if row["dataset"] == name]
         epochs = [row["epoch"] for row in mine]
@@ -214,14 +215,13 @@ def _pca(runs: Path) -> "Figure | None":
     for cell in TABLES["table1"].cells(models=TWINS, seeds=1):
         folder = run_folder(runs, cell.job())
         if (folder / "results.json").exists():
-            tangent = open_run(folder).embeddings["embedding"]
-            pictures[cell.column.dataset, cell.variant.model] = _main_directions(
-                tangent.reshape(len(tangent), -1)
-            )
+            arrays = open_run(folder).embeddings
+            found = _seen_from_the_middle(arrays["embedding"], arrays.get("curvature"))
+            pictures[cell.column.dataset, cell.variant.model] = _main_directions(found)
     names = [name for name in NETWORKS if all((name, model) in pictures for model in TWINS)]
     if not names:
         return None
-    figure, axes = _axes(2, len(names), height=4.4)
+    figure, axes = _axes(2, len(names), height=4.4, width=2.25 * len(names))
     for column, name in enumerate(names):
         for row, (model, colour) in enumerate(zip(reversed(TWINS), (FLAT, CURVED), strict=True)):
             axis, points = axes[row][column], pictures[name, model]
@@ -235,9 +235,16 @@ def _pca(runs: Path) -> "Figure | None":
     return figure
 
 
-def _main_directions(x: np.ndarray) -> np.ndarray:
+def _seen_from_the_middle(embedding: np.ndarray, curvature: np.ndarray | None) -> torch.Tensor:
+    """Return the tangent vectors of all heads at the midpoint of each, as the paper draws them, ``(N, heads · d)``."""
+    tangent = torch.from_numpy(embedding).double()
+    k = torch.zeros(tangent.size(1)) if curvature is None else torch.from_numpy(curvature)
+    return torch.cat([centred_tangents(tangent[:, head], k[head].double()) for head in range(len(k))], 1)
+
+
+def _main_directions(x: torch.Tensor) -> np.ndarray:
     """Return the rows of a table by their two main directions, signs fixed so that equal tables give equal pictures."""
-    found = principal(torch.from_numpy(x), 2).numpy()
+    found = principal(x, 2).numpy()
     return found * np.sign(found[np.abs(found).argmax(0), [0, 1]])
 
 

@@ -1,0 +1,45 @@
+"""The figures from rows and embeddings that are made up."""
+
+import numpy as np
+import pytest
+import torch
+
+from gyroformer.paper import figures
+from gyroformer.paper.tables import TABLES
+from gyroformer.report.projection import centred_tangents
+from gyroformer.runs.rows import key_of
+
+
+def rows_of(*names, value=50.0):
+    """Return rows of all widths of mammals, and of one width of the nouns."""
+    cells = TABLES["hierarchies"].cells(models=names, seeds=1)
+    some = [cell for cell in cells if cell.column.dataset == "mammals" or cell.column.width == 2]
+    return {key_of(cell.job()): {"value": value + (cell.column.width or 0)} for cell in some}
+
+
+def test_a_line_has_every_width_of_its_hierarchy():
+    rows = rows_of("fpst", "tokengt")
+    assert figures._lines("mammals", rows) == {
+        name: [(width, 50.0 + width) for width in (2, 3, 5, 10)] for name in ("fpst", "tokengt")
+    }
+    assert figures._lines("nouns", rows) == {}  # one width of three
+
+
+def test_hierarchies_have_a_panel_each():
+    pytest.importorskip("matplotlib")
+    assert figures._hierarchies({}) is None
+    drawn = figures._hierarchies(rows_of("fpst", "flat points by inner product"))
+    assert [axis.get_title() for axis in drawn.axes] == ["mammals"]
+    assert {line.get_label() for line in drawn.axes[0].lines} == {"FPS-T", "flat points by inner product"}
+
+
+def test_embeddings_are_seen_from_the_middle_of_each_head():
+    tangent = np.random.default_rng(0).normal(size=(30, 2, 3)).astype(np.float32)
+    flat = figures._seen_from_the_middle(tangent, None)
+    x = torch.from_numpy(tangent).double()
+    assert torch.allclose(flat, (x - x.mean(0)).flatten(1))
+    k = np.array([-0.7, 0.4], np.float32)
+    bent = figures._seen_from_the_middle(tangent, k)
+    for head in (0, 1):
+        wanted = centred_tangents(x[:, head], torch.tensor(float(k[head]), dtype=torch.float64))
+        assert torch.allclose(bent[:, 3 * head : 3 * head + 3], wanted)
