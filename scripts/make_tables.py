@@ -38,7 +38,7 @@ from tables.options import (
 )
 from tables.paper import hierarchies, hierarchies_by_width, paper_costs, paper_differences, paper_table
 from tables.paragraphs import model_paragraphs
-from tables.scaling import TOKENS, estimated
+from tables.scaling import LISTS, TOKENS, estimated
 from tables.spaces import NEAREST, RERANK, coverage, fitted
 
 from gyroformer.options import options_of
@@ -109,6 +109,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "graph_level": graph_level,
     "near": near,
     "large": large,
+    "near_lists": lambda: measured("near_lists.csv", LISTS, text=1),
     "tokens": lambda: measured("tokens.csv", TOKENS, text=0),
     "estimated": estimated,
     "new_nodes": lambda: measured("new_nodes.csv", NEW_NODES, text=1),
