@@ -71,11 +71,11 @@ def tokens_of(job: JobSettings, data: "Data") -> int:
 
 
 def note_on_tokens(job: JobSettings, data: "Data") -> tuple[str, ...]:
-    """Return what the user should know of tokens: where edges are very many, they take most of the time."""
+    """Return what the user should know of tokens: where edges are very many, they take much of the time."""
     nodes, tokens = int(data.num_nodes or 0), tokens_of(job, data)
     if tokens < MANY_TOKENS or tokens < 2 * nodes:
         return ()
-    said = f"{tokens - nodes:,} edges are tokens beside {nodes:,} nodes, which takes most of an epoch's time"
+    said = f"{tokens - nodes:,} edges are tokens beside {nodes:,} nodes, which takes much of an epoch's time"
     return (f"{said}; --edge-tokens none leaves them out",)
 
 
