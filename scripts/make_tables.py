@@ -37,7 +37,7 @@ from tables.paper import (
     sampled,
 )
 from tables.paragraphs import model_paragraphs
-from tables.scaling import TOKENS, estimated, processes
+from tables.scaling import LISTS, TOKENS, estimated, processes
 from tables.spaces import NEAREST, RERANK, coverage, fitted
 
 from gyroformer.options import options_of
@@ -113,6 +113,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "near": near,
     "parts": parts,
     "large": large,
+    "near_lists": lambda: measured("near_lists.csv", LISTS, text=1),
     "tokens": lambda: measured("tokens.csv", TOKENS, text=0),
     "processes": processes,
     "estimated": estimated,

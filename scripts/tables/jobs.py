@@ -19,32 +19,34 @@ def large() -> str:
     for row in runs("large.csv"):
         hierarchy = row["hierarchy_map"] != ""
         value, half = (row[("hierarchy_" if hierarchy else "") + key] for key in ("map", "map_interval"))
-        words = row["words"].split(" --eval-every")[0]
+        words = row["words"].split(" --eval-every")[0].removesuffix("--threads 1").strip()
         metric = "MAP over ancestors" if hierarchy else "mAP"
         rank = f"{float(row['mean_rank']):.2f}" if hierarchy else "–"
         size = [f"{int(row[key]):,}" for key in ("nodes", "edges")]
         numbers = [f"{float(value):.2f} ± {float(half):.2f}", rank, f"{float(row['pairs_share']):.2f} %"]
         cost = [row["epochs"], f"{float(row['cpu_seconds']) / 60:.0f}", row["peak_gb"]]
-        rows.append([row["graph"], f"`{words}`", metric, *size, *numbers, *cost])
+        rows.append(
+            [row["graph"], f"`{words}`" if words else "the usual ones", metric, *size, *numbers, *cost]
+        )
     head = ["graph", "options", "metric", "nodes", "edges", "percent", "mean rank", "pairs", "epochs"]
     return markdown([*head, "CPU minutes", "peak GB"], rows, text=3)
 
 
 def near() -> str:
-    """Return near negatives beside all pairs, graph by graph."""
+    """Return near negatives beside all pairs, graph by graph, over the seeds that both have."""
     found, rows = runs("near.csv"), []
-    for graph in dict.fromkeys(row["graph"] for row in found):
-        of = {
-            kind: [r for r in found if (r["graph"], r["negatives"]) == (graph, kind)]
-            for kind in ("near", "all")
-        }
-        both = sorted({r["seed"] for r in of["near"]} & {r["seed"] for r in of["all"]})
-        sides = [[r for r in of[kind] if r["seed"] in both] for kind in ("near", "all")]
-        first = sides[0][0]
-        cells = [graph, first["nodes"], str(len(both)), f"{float(first['pairs_share']):.1f} %"]
-        errors = [float(row["loss_error"]) for row in sides[0]]
-        rows.append([*cells, *(spread(side, "map") for side in sides), f"{max(errors):.3f} %"])
-    headers = ["graph", "nodes", "seeds", "pairs", "mAP, near", "mAP, all pairs", "loss off by"]
+    for graph, epochs in dict.fromkeys((row["graph"], row["epochs"]) for row in found):
+        some = [row for row in found if (row["graph"], row["epochs"]) == (graph, epochs)]
+        of = {kind: {r["seed"]: r for r in some if r["negatives"] == kind} for kind in ("near", "all")}
+        both = sorted(of["near"].keys() & of["all"].keys())
+        if not both:
+            continue
+        near_runs, all_runs = ([of[kind][seed] for seed in both] for kind in ("near", "all"))
+        first = near_runs[0]
+        cells = [graph, first["nodes"], epochs, str(len(both)), f"{float(first['pairs_share']):.1f} %"]
+        errors = [float(row["loss_error"]) for row in near_runs]
+        rows.append([*cells, spread(near_runs, "map"), spread(all_runs, "map"), f"{max(errors):.3f} %"])
+    headers = ["graph", "nodes", "epochs", "seeds", "pairs", "mAP, near", "mAP, all pairs", "loss off by"]
     return markdown(headers, rows)
 
 

@@ -24,6 +24,17 @@ PROCESSES = {
 }
 #: what says nothing where others wanted the cores
 BY_THE_CLOCK = ("seconds", "speed_up")
+
+LISTS = {
+    "graph": "graph",
+    "nodes": "nodes",
+    "epoch": "epoch",
+    "recall": "nearest that are listed, %",
+    "sum_listed": "of the sum by the lists, %",
+    "sum_nearest": "by exact lists, %",
+    "renewal_seconds": "a renewal, s",
+    "exact_seconds": "an exact one, s",
+}
 #: GPUs with 1.5 TB/s of memory bandwidth; eight joined by 300 GB/s, 64 by a network of 25 GB/s
 MEMORY, LATENCY = 1.5e12, 2e-5
 PLACES = {8: 3e11, 64: 2.5e10}

@@ -4,7 +4,14 @@ from small_graphs import labelled_graph
 
 from gyroformer.errors import UsageError
 from gyroformer.graphs.reading.convert import to_graph
-from gyroformer.jobs.memory import MANY_TOKENS, available_memory, check_memory, estimate, note_on_tokens
+from gyroformer.jobs.memory import (
+    KEPT_PER_NODE,
+    MANY_TOKENS,
+    available_memory,
+    check_memory,
+    estimate,
+    note_on_tokens,
+)
 from gyroformer.jobs.plan import plan_task
 from gyroformer.ops.native.build import library
 from gyroformer.processes.group import World, set_world, together
@@ -54,6 +61,13 @@ def test_an_operator_keeps_less_than_torch(option):
     by_operator, by_torch = (estimate(*plan(**plain | more))["layers"] for more in ({}, option))
     wider = option.get("dim", 64) / 64
     assert by_torch > 2 * wider * by_operator
+
+
+def test_free_points_have_no_layers():
+    graph = to_graph(labelled_graph())
+    jobs = [make_job("embed", model={"name": name, "options": {"dim": 8}}) for name in ("points", "gcn")]
+    points, network = (estimate(job, plan_task(job, graph))["layers"] for job in jobs)
+    assert points == 4 * 8 * KEPT_PER_NODE * graph.num_nodes < network
 
 
 def test_eigenvectors_count_and_can_be_left_out():

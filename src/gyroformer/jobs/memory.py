@@ -45,7 +45,8 @@ def estimate(job: JobSettings, task: Task) -> dict[str, float]:
     size = 4 if job.dtype == "float32" else 8
     nodes, edges = int(data.num_nodes or 0), data.edge_index.size(1)
     tokens = math.ceil(tokens_of(job, data) / processes())  # which have some each
-    layers, width = options.get("layers", 0), options["dim"]  # free points have no layers
+    layers, width = options.get("layers", 0), options["dim"]
+    passes = layers + 1 if layers else 0  # free points have no layers and no tokens
     kept = KEPT_BY_OPERATOR if _is_operator(job) else KEPT_PER_TOKEN
     # a model on no device has shapes and no values
     parameters = sum(p.numel() for p in build_model(job, task, device="meta").parameters())
@@ -56,7 +57,7 @@ def estimate(job: JobSettings, task: Task) -> dict[str, float]:
         "features": float(FEATURE_COPIES) * size * (data.x.numel() if data.x is not None else 0),
         "lists": float(LIST_COPIES * sum(t.nbytes for t in task.kept.buffers())) if task.kept else 0.0,
         "parameters": float(COPIES * size * parameters),
-        "layers": float(size * width * (kept * tokens * (layers + 1) + KEPT_PER_NODE * nodes)),
+        "layers": float(size * width * (kept * tokens * passes + KEPT_PER_NODE * nodes)),
     }
     return parts | {"total": sum(parts.values())}
 
@@ -70,11 +71,11 @@ def tokens_of(job: JobSettings, data: "Data") -> int:
 
 
 def note_on_tokens(job: JobSettings, data: "Data") -> tuple[str, ...]:
-    """Return what the user should know of tokens: where edges are very many, they take most of the time."""
+    """Return what the user should know of tokens: where edges are very many, they take much of the time."""
     nodes, tokens = int(data.num_nodes or 0), tokens_of(job, data)
     if tokens < MANY_TOKENS or tokens < 2 * nodes:
         return ()
-    said = f"{tokens - nodes:,} edges are tokens beside {nodes:,} nodes, which takes most of an epoch's time"
+    said = f"{tokens - nodes:,} edges are tokens beside {nodes:,} nodes, which takes much of an epoch's time"
     return (f"{said}; --edge-tokens none leaves them out",)
 
 

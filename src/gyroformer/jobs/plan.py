@@ -98,7 +98,9 @@ def ready_for(job: JobSettings) -> "Ready":
             if features and data.x is not None
             else None
         )
-        data = data.to(job.device)
+        # tensors by their names: torch_geometric would look at every id of a list
+        tensors = [name for name in data.keys() if isinstance(data[name], torch.Tensor)]  # noqa: SIM118
+        data = data.to(job.device, *tensors)
         if data.x is not None:
             data.x = data.x.to(getattr(torch, job.dtype))
         return data

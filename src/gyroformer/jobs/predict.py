@@ -18,8 +18,8 @@ from gyroformer.tasks import TASKS
 from gyroformer.tasks.decoders import plain_distance
 from gyroformer.untrusted import check_regular
 
-#: distances that take a quarter of an hour or so; where more are asked for, nodes have to be named
-MOST_DISTANCES = 50_000_000_000
+#: distances an hour on one core (results/nearest.csv), and how many are taken at most: beyond, nodes have to be named
+DISTANCES_AN_HOUR, MOST_DISTANCES = 45e9, 25e9
 #: what is answered when nothing is asked: so many nearest nodes, and so many new edges
 FEW_NEAREST, FEW_EDGES = 5, 10
 
@@ -107,11 +107,12 @@ def ancestors(run: Restored, nodes: Tensor, count: int) -> Answer:
 
 
 def _check_work(nodes: Tensor, others: int) -> None:
-    """Refuse to compare so many nodes with all others that it would take hours."""
-    if nodes.numel() * others > MOST_DISTANCES:
+    """Refuse to compare so many nodes with all others that nobody would wait for it."""
+    work = nodes.numel() * others
+    if work > MOST_DISTANCES:
         raise UsageError(
-            f"comparing {nodes.numel():,} nodes with {others:,} would take hours: name the nodes that you ask about "
-            "with --node ID, which may be repeated"
+            f"comparing {nodes.numel():,} nodes with {others:,} would take about {work / DISTANCES_AN_HOUR:.1f} hours: "
+            "name the nodes that you ask about with --node ID, which may be repeated"
         )
 
 
