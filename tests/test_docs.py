@@ -242,8 +242,13 @@ def code_of(page):
     return "\n".join(line for line in lines if not re.match(r"python |pip |git |make ", line))
 
 
-#: flags of the project's scripts that pages name by themselves
-OF_SCRIPTS = {"--nodes", "--record"}
+#: flags of the project's scripts
+OF_SCRIPTS = {
+    flag
+    for folder in ("scripts", "tests/helpers")
+    for path in (ROOT / folder).glob("*.py")
+    for flag in re.findall(r'add_argument\(\s*"(--[a-z-]+)"', path.read_text(encoding="utf-8"))
+}
 OF_TORCHRUN = {"--nproc-per-node", "--nnodes", "--rdzv-backend", "--rdzv-endpoint", "--max-restarts"}
 
 

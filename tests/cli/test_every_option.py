@@ -17,8 +17,15 @@ from gyroformer.recipes import usual_recipe
 from gyroformer.settings import make_job
 from gyroformer.tasks import TASKS
 
-#: text typed for options of which not every value fits every other option (--converged 0.1 and --thorough)
-TYPED = {"heads": "1", "dim": "32", "converged": "none", "curvature": {"fmgnn": "[-0.5, 0.25]"}}
+#: text typed for options of which not every value fits every other option (--converged 0.1 and --thorough,
+#: --rank-by depth without --hierarchy)
+TYPED = {
+    "heads": "1",
+    "dim": "32",
+    "converged": "none",
+    "rank_by": "distance",
+    "curvature": {"fmgnn": "[-0.5, 0.25]"},
+}
 
 
 def parsed(task, *words):

@@ -190,10 +190,3 @@ def test_directed_pairs_are_asked_for_in_their_direction(one_way):
     likely = ask("--new-edges", "5", "--for", "p20")["new_edges"]
     assert [row["source"] for row in likely] == ["p20"] * 5
     assert not {row["target"] for row in likely} & {"p10", "p6"}
-
-
-def test_nodes_cannot_be_added_to_a_directed_run(one_way, tmp_path):
-    (tmp_path / "more.csv").write_text("p1,new\n")
-    done = CliRunner().invoke(app, ["predict", str(one_way[0]), "--add", str(tmp_path / "more.csv")])
-    assert done.exit_code == 2
-    assert "cannot be added to a directed run yet" in done.stderr

@@ -12,6 +12,8 @@ from gyroformer.ops.native.fused_block import Weights
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C++ compiler on this machine")
 EPS = 1e-5
+#: what rounding alone may do, relative: gradients of four weights are sums of 154 tokens that nearly cancel
+ROUNDING = 4e-5
 
 
 def draw(k, dim, *, hidden=None, batch=2, tokens=77):
@@ -51,7 +53,7 @@ def check(function, given):
         want, plain = (results(function, *given, dtype) for dtype in (torch.float64, torch.float32))
     for name, exact in want.items():
         error, conditioning = (((y[name] - exact).norm() / exact.norm()).item() for y in (got, plain))
-        assert error < max(1e-5, 4 * conditioning), (
+        assert error < max(ROUNDING, 4 * conditioning), (
             f"{name}: {error:.1e}, torch in float32 {conditioning:.1e}"
         )
 

@@ -60,7 +60,7 @@ def _curvatures(k: Curvature, xs: Tensor, kept: list[int]) -> Tensor | None:
     """Return a curvature in double for each midpoint; None if ``k`` is none that the kernel takes."""
     sizes = [xs.shape[d] for d in kept]
     if isinstance(k, (int, float)):
-        return torch.full((math.prod(sizes),), float(k), dtype=torch.float64)
+        return torch.full((math.prod(sizes),), float(k), dtype=torch.float64, device=xs.device)
     if (
         not is_plain(k)
         or k.dim() > xs.dim()

@@ -265,7 +265,7 @@ def _by_operator(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, An
     if compiled.switched_off() or not _is_single(u) or not outside_functorch() or not _built():
         return None
     if isinstance(k, (int, float)):
-        k = torch.tensor(k, dtype=torch.float64)
+        k = torch.tensor(k, dtype=torch.float64, device="cpu")  # a number for kernels, which are there
     own_rows = _is_single(k) and k.shape[-1] == 1 and k.shape[:-1] == u.shape[u.dim() - k.dim() : -1]
     last = kwargs.get("dim", -1) in (-1, u.dim() - 1)
     if not last or not (own_rows or (k.dim() == 0 and k.device.type == "cpu" and k.is_floating_point())):

@@ -55,7 +55,9 @@ def is_plain_linear(module: nn.Module) -> bool:
 def is_watched(module: nn.Module) -> bool:
     """Return whether someone has hooks on a module, or on all: it has to be called then, not only computed."""
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    return any(getattr(module, name) for name in hooks) or torch.nn.modules.module._has_any_global_hook()
+    return any(getattr(module, name) for name in hooks) or bool(
+        torch.nn.modules.module._has_any_global_hook()
+    )
 
 
 def ball_activation(

@@ -77,7 +77,7 @@ def squared_dist_rows(
     """
     sine, cosine, k = checked_points(sine, cosine, k)
     if _kernel_suffices(sine, cosine, k):
-        columns = torch.arange(len(sine)) if columns is None else columns
+        columns = torch.arange(len(sine), device=sine.device) if columns is None else columns
         return fused_rows.distance_rows(sine, cosine, k, rows, columns)
     everyone, others = laid_out(sine, cosine, columns)
     parts = []

@@ -175,7 +175,7 @@ class _Lists:
     @classmethod
     def of(cls, parts: list[_Part], nodes: Tensor) -> "_Lists":
         order = torch.cat([part.rows for part in parts])
-        width = torch.cat([torch.full((len(part.rows),), part.columns.size(1)) for part in parts])
+        width = torch.cat([torch.full_like(part.rows, part.columns.size(1)) for part in parts])
         columns = [part.columns.masked_fill(~part.real, -1).flatten() for part in parts]
         degree = torch.cat([part.degree.flatten() for part in parts])
         start = torch.cat((width.new_zeros(1), width.cumsum(0)))

@@ -9,7 +9,6 @@ from gyroformer.graphs.adjacency import ranked_components, simple_adjacency
 from gyroformer.graphs.analysis.curvature import GraphCurvature, graph_curvature
 from gyroformer.graphs.analysis.distance_sums import search_cost
 from gyroformer.graphs.analysis.regions import hops_from
-from gyroformer.graphs.analysis.space_fit import fit_space
 from gyroformer.report.closeness import pair_distances
 from gyroformer.report.curves import Spec
 from gyroformer.report.names import signed
@@ -105,6 +104,8 @@ def fitted_space(run: RunRecord) -> str:
     """Return in a sentence whether the graph of a run is better embedded curved or flat: some ten seconds of work."""
     if run.graph.edges is None:
         return ""
+    from gyroformer.graphs.analysis.space_fit import fit_space  # and scipy.stats, which few pages need
+
     try:
         found = fit_space(run.graph.edges, len(run.ids))
     except DataError as error:

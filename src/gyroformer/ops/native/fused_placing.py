@@ -1,6 +1,5 @@
 """The C++ slope of the loss of new points: see :mod:`gyroformer.ops.placing`."""
 
-import torch
 from torch import Tensor
 
 from gyroformer.ops.native.calls import call, contiguous
@@ -32,7 +31,7 @@ def slopes(
         seen: β of the loss.
     """
     heads = k.numel()
-    out = torch.empty(nodes.numel(), points.shape[1])
+    out = points.new_empty(nodes.numel(), points.shape[1])
     tensors = contiguous(points, k, crowd, nodes, start, columns, degree)
     sizes = [int(start.diff().max()), heads, points.shape[1] // heads - 1]
     call("gyroformer_placing_slopes", [*tensors, out], [nodes.numel()], sizes, temperature, seen)
