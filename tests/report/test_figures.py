@@ -8,6 +8,7 @@ import pytest
 import torch
 from sklearn.metrics import classification_report, confusion_matrix
 
+from gyroformer.graphs.analysis import space_fit
 from gyroformer.graphs.analysis.space_fit import SpaceFit
 from gyroformer.report import structure
 from gyroformer.report.classes import (
@@ -54,7 +55,7 @@ def test_the_graphs_own_curvature_stands_beside_the_learned_ones(curved, monkeyp
 def test_the_fitted_space_is_said_in_a_sentence(curved, monkeypatch):
     assert "at least 48 are needed" in fitted_space(curved)  # it has 40
     found = SpaceFit(-0.25, -0.3, -0.2, 1e-4, (-0.25,), ((0.0, 0.2),), 0.2, 0.1, 2, (8,), 300, 4.0, True)
-    monkeypatch.setattr(structure, "fit_space", lambda edges, nodes: found)
+    monkeypatch.setattr(space_fit, "fit_space", lambda edges, nodes: found)
     said = fitted_space(curved)
     assert "better embedded curved: hyperbolic in 2 dimensions, bending over 2.0 hops" in said
     assert "95 % interval -0.3000 to -0.2000" in said
