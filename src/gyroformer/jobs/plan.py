@@ -60,6 +60,7 @@ def plan_model(job: JobSettings, graph: "Data", task: Task) -> Plan:
     """Return the plan of a job whose task is made, with a new model."""
     model = build_model(job, task)
     check_use(job, task, model)
+    task.start(model)
     model.prepare(task.data)
     return Plan(job, graph, task, model)
 

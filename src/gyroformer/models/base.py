@@ -63,6 +63,13 @@ class GraphModel(Pretrained):
         """Compute once what every pass on ``data`` needs, and return the graph with it; ``data`` stays as it is."""
         return data
 
+    def start_at(self, vectors: Tensor) -> None:
+        """Put the nodes of a new model at tangent vectors ``(N, dim)`` at the origin of its space."""
+        raise UsageError(
+            f"the model {self.name} cannot start its nodes at given places: use fpst, tokengt or points, on a graph "
+            "without features"
+        )
+
     def positions(self, data: "Data", x: Tensor | None = None) -> Positions:
         """Return where the nodes are; ``x`` replaces the graph's features."""
         raise NotImplementedError

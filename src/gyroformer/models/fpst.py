@@ -6,6 +6,7 @@ line, the encoder.
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from gyroformer.geometry import expmap0
@@ -55,6 +56,14 @@ class GraphTransformer(GraphModel):
     def prepare(self, data: "Data") -> "Data":
         """Return a copy of ``data`` that carries its Laplacian eigenvectors and token edges."""
         return self.tokenizer.prepare(data)
+
+    @torch.no_grad()
+    def start_at(self, vectors: Tensor) -> None:
+        """Put the nodes of a new model at tangent vectors ``(N, dim)``: all that is added to them starts at 0."""
+        if self.tokenizer.features is None or self.tokenizer.features.table is None:
+            return super().start_at(vectors)
+        self.tokenizer.start_at(vectors)
+        self.encoder.add_nothing()
 
     def tangent(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as tangent vectors at the origin, ``(N, heads, d)``."""

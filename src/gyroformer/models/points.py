@@ -2,6 +2,7 @@ r"""Free points in a product of spaces with learned curvatures (Gu, Sala, Gunel 
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from gyroformer.models.stack import Network
@@ -58,6 +59,13 @@ class Points(Network):
         """Return the nodes as tangent vectors ``(N, heads, d)`` at the origin."""
         u = self.features(int(data.num_nodes or 0), data.x if x is None else x)
         return u.unflatten(-1, (self.options.heads, -1))
+
+    @torch.no_grad()
+    def start_at(self, vectors: Tensor) -> None:
+        """Put the nodes of a new model at tangent vectors ``(N, dim)`` at the origin."""
+        if self.features.table is None:
+            return super().start_at(vectors)
+        self.features.table.weight.copy_(vectors)
 
     def positions(self, data: "Data", x: Tensor | None = None) -> StereographicPositions:
         """Return where the nodes are."""

@@ -231,6 +231,15 @@ class Encoder(FromOptions, nn.Module):
         u = self.final_norm(last.tangent(u, layout))  # type: ignore[operator]
         return u if layout.mask is None else torch.where(layout.asked_for(layout.mask).unsqueeze(-1), u, 0.0)
 
+    @torch.no_grad()
+    def add_nothing(self) -> None:
+        """Set the last maps of all blocks to 0: a block then returns its input, until training changes that."""
+        for block in self.blocks:
+            for last in (block.attention.out, block.ffn.down):
+                last.weight.zero_()
+                if last.bias is not None:
+                    last.bias.zero_()
+
     @property
     def curvatures(self) -> Float[Tensor, "layers heads"]:
         """All curvatures, ``(layers, heads)``."""

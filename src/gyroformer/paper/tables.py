@@ -30,7 +30,7 @@ class Variant:
         changes: settings, nested like a job's.
         recipe: the recipe that it starts from; None for the usual one.
         features_of: the model whose recipe says how features are prepared; None for its own.
-        only: data sets that it is run on; empty for all of its table.
+        only: data sets or columns that it is run on; empty for all of its table.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Table:
             for variant in self.variants
             if (not datasets or column.name in datasets)
             and (not models or variant.name in models)
-            and (not variant.only or column.dataset in variant.only)
+            and (not variant.only or {column.dataset, column.name} & {*variant.only})
         ]
 
 
@@ -213,14 +213,24 @@ ABLATIONS = (
 CURVED_EARLY = {"lr": 2e-2, "curvature_lr": 2e-2}
 
 
+#: columns of hierarchies that lie in a plane, where curved models start as a drawn tree
+PLANES = ("mammals width 2", "nouns width 2")
+
+
 def _ancestors(
-    name: str, model: str, score: str = "auto", options: Mapping[str, Any] | None = None
+    name: str,
+    model: str,
+    score: str = "auto",
+    options: Mapping[str, Any] | None = None,
+    *,
+    start: str | None = None,
+    only: tuple[str, ...] = (),
 ) -> Variant:
-    """Return a model of hierarchies with a score."""
-    objective = {"hierarchy": True, "closure": True, "rank_by": score}
+    """Return a model of hierarchies with a score, and a start if it is not the usual one."""
+    objective = {"hierarchy": True, "closure": True, "rank_by": score, **({"start": start} if start else {})}
     training = CURVED_EARLY if score == "distance" else {}
     changes = {"objective": objective, "model": {"options": dict(options or {})}, "training": training}
-    return Variant(name, model, changes)
+    return Variant(name, model, changes, only=only)
 
 
 FLAT: dict[str, Any] = {"curvature": 0.0, "learn_curvature": False}
@@ -233,7 +243,10 @@ HIERARCHIES = (
     _ancestors("fpst", "fpst"),
     _ancestors("tokengt", "tokengt"),
     _ancestors("points", "points"),
-    _ancestors("flat points", "points", options=FLAT),
+    _ancestors("flat points", "points", options=FLAT, start="random"),
+    _ancestors("fpst from disorder", "fpst", start="random", only=PLANES),
+    _ancestors("tokengt from the tree", "tokengt", start="tree", only=PLANES),
+    _ancestors("points from disorder", "points", start="random", only=PLANES),
     _ancestors("fpst by distance", "fpst", "distance", {"curvature": -1.0}),
     _ancestors("tokengt by distance", "tokengt", "distance"),
     _ancestors(DOT, "points", "dot", FLAT),

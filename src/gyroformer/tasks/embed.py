@@ -40,6 +40,9 @@ NEAR, FAR = 48, 128
 EXACT_MAP_NODES, SAMPLED_MAP_NODES = 20_000, 2_000
 #: fraction by which the loss of a graph of the user's own must fall over 50 epochs: chosen on two graphs, docs/log.md
 CONVERGED = 1e-2
+#: dimensions of a plane, and the models whose hierarchies start there as a drawn tree (docs/log.md)
+PLANE = 2
+LAID_OUT = ("fpst", "points")
 
 
 class EmbedObjective(Options):
@@ -89,6 +92,12 @@ class EmbedObjective(Options):
         "depth in a hierarchy, else distance",
         default="auto",
         neutral="auto",
+    )
+    start: Literal["random", "tree"] = option(
+        "of a hierarchy: where nodes start, in disorder near the centre, or laid out around the roots as trees are drawn "
+        "(models fpst, tokengt and points)",
+        default="random",
+        neutral="random",
     )
     hold_out: float = option(
         "of a hierarchy: share of the pairs that follow from others to hold out for a test",
@@ -305,9 +314,14 @@ class Reconstruction(Task):
         }
 
     @classmethod
-    def own_recipe(cls, objective: Mapping[str, Any]) -> str | None:
-        """Return the recipe of hierarchies for one."""
-        return "hierarchy" if objective.get("hierarchy") else None
+    def own_recipe(cls, values: Mapping[str, Any]) -> str | None:
+        """Return the recipe of hierarchies for one, and that of planes where it is to lie in two dimensions."""
+        objective, model = values.get("objective", {}), values.get("model", {})
+        if not objective.get("hierarchy"):
+            return None
+        by_depth = objective.get("rank_by", "auto") in ("auto", "depth")
+        planar = model.get("options", {}).get("dim") == PLANE and model.get("name", "fpst") in LAID_OUT
+        return "plane" if planar and by_depth and objective.get("start") != "random" else "hierarchy"
 
     @classmethod
     def kind(cls, objective: EmbedObjective) -> type[Task]:

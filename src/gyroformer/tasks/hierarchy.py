@@ -15,10 +15,11 @@ import dataclasses as dc
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from gyroformer.errors import DataError
+from gyroformer.errors import DataError, UsageError
 from gyroformer.tasks.embed import (
     FAR,
     NEAR,
+    PLANE,
     EmbedObjective,
     chosen_map_nodes,
     chosen_negatives,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from gyroformer.graphs.adjacency import IntArray
     from gyroformer.graphs.hierarchy import End
+    from gyroformer.graphs.tree_layout import TreeLayout
     from gyroformer.models.base import GraphModel
     from gyroformer.ops.neighbours import Neighbours
     from gyroformer.ops.positions import Positions
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 
 #: nodes of a cycle that an error names
 SHOWN_CYCLE = 8
+#: weight of the depth in the score, by the radius of a layout: ancestors of a leaf, up to the root, then come before
+#: its siblings (docs/log.md)
+DEPTH_BY_RADIUS = 1.25
 
 
 @dc.dataclass(frozen=True)
@@ -55,6 +60,7 @@ class Order:
         held_out: pairs that follow from others and are kept for the test, ``(2, K)``.
         about: what is reported of it.
         notes: what the user should know.
+        layout: where the nodes are to start, if not in disorder.
     """
 
     ancestors: "Neighbours"
@@ -62,6 +68,7 @@ class Order:
     held_out: "Tensor"
     about: dict[str, Any]
     notes: tuple[str, ...]
+    layout: "TreeLayout | None" = None
 
 
 class Hierarchy(Task):
@@ -149,6 +156,20 @@ class Hierarchy(Task):
         )
         task.notes = (*order.notes, *notes_of(objective, nodes, "the metrics are means"))
         return task
+
+    def start(self, model: "GraphModel") -> None:
+        """Lay the nodes out around the roots, if the objective asks for it, in the model's unit of length 1/√|k|."""
+        import torch
+
+        if self.order.layout is None:
+            return
+        if model.curvatures.size(-1) != 1 or model.options.dim != PLANE:
+            raise UsageError("--start tree lays the nodes out in a plane: add --dim 2 --heads 1, or leave it out")
+        curvature = float(model.curvatures[-1, 0].detach())
+        unit = abs(curvature) ** -0.5 if curvature else 1.0
+        # a tangent vector of a stereographic space is half as long as its geodesic
+        model.start_at(torch.from_numpy(unit / 2 * self.order.layout.coordinates()))
+        self.score.weigh_depth(DEPTH_BY_RADIUS * unit * float(self.order.layout.radius.max()))
 
     def loss(self, model: "GraphModel") -> "Tensor":
         """Return the loss, summed over all pairs of a node and an ancestor: this process's pairs."""
@@ -240,6 +261,7 @@ def order_of(graph: "Data", objective: EmbedObjective, seed: int) -> Order:
     import torch
 
     from gyroformer.graphs import hierarchy
+    from gyroformer.graphs.tree_layout import tree_layout
     from gyroformer.ops.neighbours import Neighbours
 
     nodes = int(graph.num_nodes or 0)
@@ -266,7 +288,8 @@ def order_of(graph: "Data", objective: EmbedObjective, seed: int) -> Order:
         "depth": int(depth.max()),
     }
     ancestors = Neighbours.directed(found, nodes)
-    return Order(ancestors, found[:, ~held], found[:, held], about, tuple(notes))
+    layout = tree_layout(edges, depth) if objective.start == "tree" else None
+    return Order(ancestors, found[:, ~held], found[:, held], about, tuple(notes), layout)
 
 
 def _upwards(graph: "Data", objective: EmbedObjective) -> "tuple[IntArray, End, list[str]]":

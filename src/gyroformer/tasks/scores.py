@@ -33,6 +33,12 @@ class PairScore(nn.Module):
         self.kind = kind
         self.weight = nn.Parameter(torch.tensor(START)) if kind == "depth" else None
 
+    @torch.no_grad()
+    def weigh_depth(self, weight: float) -> None:
+        """Let the depth count ``weight`` times from now on, if it counts."""
+        if self.weight is not None:
+            self.weight.fill_(weight)
+
     def bias(self, positions: Positions) -> Bias:
         """Return what is added to −d² for the node below, ``(N,)``, and for the one above; None for nothing."""
         if self.weight is not None:

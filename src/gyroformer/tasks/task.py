@@ -10,6 +10,7 @@ A job runs in this order::
 
     task = Reconstruction.from_graph(graph, objective, ready, seed=0)   # the graph as it was read
     model = ...                                                # built for task.data and task.classes
+    task.start(model)
     for epoch in ...:
         task.loss(model).backward()                            # in training mode, once an epoch
         metrics = task.evaluate(model)                         # now and then; task.rank(metrics) keeps the best state
@@ -122,6 +123,9 @@ class Task(Trainable):
     def results(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
         """Return the results of the trained model; what is held out for the test is looked at here, once."""
 
+    def start(self, model: "GraphModel") -> None:
+        """Put a new model where training is to begin, if that is not where it was built."""
+
     def results_so_far(self, model: "GraphModel", metrics: Mapping[str, float]) -> dict[str, Any]:
         """Return the results of a run that is not finished: what is held out for the test is not looked at."""
         return dict(metrics)
@@ -132,8 +136,8 @@ class Task(Trainable):
         return True
 
     @classmethod
-    def own_recipe(cls, objective: Mapping[str, Any]) -> str | None:
-        """Return the recipe that an objective, as far as the user gave one, calls for; None for the usual one."""
+    def own_recipe(cls, values: Mapping[str, Any]) -> str | None:
+        """Return the recipe that the settings which the user gave call for, nested like a job's; None: the usual one."""
         return None
 
     @classmethod

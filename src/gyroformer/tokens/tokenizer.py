@@ -98,6 +98,16 @@ class GraphTokenizer(FromOptions, nn.Module):
             if vector is not None:
                 nn.init.normal_(vector, std=self.dim**-0.5)
 
+    @torch.no_grad()
+    def start_at(self, vectors: Tensor) -> None:
+        """Make ``vectors (N, dim)`` the tokens of the nodes: their learned vectors, with nothing added."""
+        assert self.features is not None
+        assert self.features.table is not None
+        self.features.table.weight.copy_(vectors)
+        self.node_type.zero_()
+        if self.identifier_map is not None:
+            self.identifier_map.weight.zero_()
+
     def prepare(self, data: "Data") -> "Data":
         """Return a copy of one graph that carries the eigenvectors and the token edges that this tokenizer needs."""
         options = self.options
