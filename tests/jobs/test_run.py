@@ -11,7 +11,7 @@ from gyroformer.geometry import ProductSpace
 from gyroformer.graphs.reading.convert import to_graph
 from gyroformer.jobs.run import run_job
 from gyroformer.settings import make_job
-from gyroformer.tasks.embed import ALL_PAIRS_NODES
+from gyroformer.tasks.embed_objective import ALL_PAIRS_NODES
 
 
 def embed_job(path, epochs=120, **values):

@@ -5,7 +5,8 @@ from small_graphs import labelled_graph
 from torch_geometric.data import Data
 
 from gyroformer.errors import DataError, UsageError
-from gyroformer.tasks.embed import EmbedObjective, Reconstruction
+from gyroformer.tasks.embed import Reconstruction
+from gyroformer.tasks.embed_objective import EmbedObjective
 
 
 def literal_loss(model, data, *, squared=True):

@@ -5,9 +5,11 @@ import torch
 from torch_geometric.data import Data
 
 from gyroformer.errors import DataError, UsageError
+from gyroformer.jobs.plan import plan_model, plan_task
 from gyroformer.ops.positions import StereographicPositions
 from gyroformer.settings import make_job
-from gyroformer.tasks.embed import EmbedObjective, Reconstruction
+from gyroformer.tasks.embed import Reconstruction
+from gyroformer.tasks.embed_objective import EmbedObjective
 from gyroformer.tasks.hierarchy import Hierarchy
 
 #: each node to its parent: a tree of 7 nodes below node 0, and a node with two parents
@@ -155,3 +157,66 @@ def test_a_recipe_that_asks_for_a_hierarchy_has_directed_edges(tmp_path):
     assert make_job("embed", recipe=str(recipe)).graph.directed
     assert make_job("embed", objective={"hierarchy": True}).recipe == "hierarchy"
     assert not make_job("embed").graph.directed
+
+
+def planned(model="fpst", **options):
+    job = make_job(
+        "embed",
+        graph={"source": "tree.csv"},
+        model={"name": model, "options": {"dim": 2, **options}},
+        objective={"hierarchy": True, "closure": True, "start": "tree"},
+    )
+    read = graph()
+    return plan_model(job, read, plan_task(job, read))
+
+
+@pytest.mark.parametrize("model", ["fpst", "points", "tokengt"])
+def test_nodes_start_as_a_drawn_tree(model):
+    plan = planned(model)
+    layout = plan.task.order.layout
+    radius = plan.model.positions(plan.data).coordinates().norm(dim=-1).flatten()
+    assert (2 * radius).tolist() == pytest.approx(layout.radius.tolist(), rel=1e-5, abs=1e-6)
+    assert plan.task.score.weight.item() == pytest.approx(1.25 * layout.radius.max())
+
+
+def test_the_drawn_tree_is_as_large_as_the_space_is_curved():
+    near, wide = planned("points", curvature=-1.0), planned("points", curvature=-0.25)
+    at = [plan.model.positions(plan.data).coordinates() for plan in (near, wide)]
+    torch.testing.assert_close(2 * at[0], at[1])
+    assert wide.task.score.weight.item() == pytest.approx(2 * near.task.score.weight.item())
+
+
+def test_a_model_that_starts_at_given_places_still_learns_in_every_part():
+    plan = planned("fpst")
+    for _ in range(2):  # the first step moves the maps that were 0, the second what lies before them
+        plan.task.loss(plan.model).backward()
+        with torch.no_grad():
+            for parameter in plan.model.parameters():
+                parameter -= 1e-3 * parameter.grad
+    assert all(
+        bool(parameter.grad.any()) for name, parameter in plan.model.named_parameters() if "norm" not in name
+    )
+
+
+def test_the_plane_is_the_recipe_of_curved_hierarchies_in_two_dimensions():
+    def recipe(dim, model="fpst", **objective):
+        values = {
+            "model": {"name": model, "options": {"dim": dim}},
+            "objective": {"hierarchy": True, **objective},
+        }
+        return make_job("embed", graph={"source": "tree.csv"}, **values).recipe
+
+    assert recipe(2) == recipe(2, "points") == recipe(2, rank_by="depth") == "plane"
+    assert recipe(3) == recipe(2, "tokengt") == recipe(2, "gcn") == "hierarchy"
+    assert recipe(2, start="random") == recipe(2, rank_by="distance") == "hierarchy"
+
+
+@pytest.mark.parametrize("options", [{"dim": 4, "heads": 1}, {"dim": 4, "heads": 2}])
+def test_a_drawn_tree_needs_a_plane(options):
+    with pytest.raises(UsageError, match="--dim 2 --heads 1"):
+        planned(**options)
+
+
+def test_a_network_that_averages_cannot_start_at_given_places():
+    with pytest.raises(UsageError, match="use fpst, tokengt or points"):
+        planned("hgcn")

@@ -18,7 +18,8 @@ from gyroformer.jobs.memory import estimate
 from gyroformer.jobs.plan import plan_model, plan_task
 from gyroformer.jobs.run import run_job
 from gyroformer.settings import make_job
-from gyroformer.tasks.embed import ALL_PAIRS_NODES, EmbedObjective, Reconstruction, chosen_negatives, notes_of
+from gyroformer.tasks.embed import Reconstruction, chosen_negatives, notes_of
+from gyroformer.tasks.embed_objective import ALL_PAIRS_NODES, EmbedObjective
 from gyroformer.tasks.negatives import LATE, SOON, NearNegatives
 from gyroformer.train.learner import Learner
 

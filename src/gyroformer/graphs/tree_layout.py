@@ -5,7 +5,7 @@ hyperbolic plane of curvature -1 is so long that all sectors of its size have ro
 
 .. math:: r_v = \log(\text{leaves} / \text{leaves below}\ v),
 
-at least :data:`STEP` beyond its parent. A flat plane has no such room: its circles grow with r, and trees by :math:`e^r`.
+at least :data:`STEP` beyond its parent. A flat plane has no such room: its circles grow with r, trees with :math:`e^r`.
 """
 
 from typing import NamedTuple
@@ -54,9 +54,7 @@ def tree_layout(edges: IntArray, depth: IntArray) -> TreeLayout:
         first = np.searchsorted(above, above, side="left")
         inside = above >= 0
         begin[nodes] = begins - begins[first] + np.where(inside, begin[above], 0.0)
-        radius[nodes] = np.maximum(
-            np.log(total / leaves[nodes]), np.where(inside, radius[above] + STEP, 0.0)
-        )
+        radius[nodes] = np.maximum(np.log(total / leaves[nodes]), np.where(inside, radius[above] + STEP, 0.0))
     return TreeLayout(2 * np.pi * (begin + leaves / 2) / total, radius)
 
 

@@ -61,9 +61,10 @@ class GraphTransformer(GraphModel):
     def start_at(self, vectors: Tensor) -> None:
         """Put the nodes of a new model at tangent vectors ``(N, dim)``: all that is added to them starts at 0."""
         if self.tokenizer.features is None or self.tokenizer.features.table is None:
-            return super().start_at(vectors)
-        self.tokenizer.start_at(vectors)
-        self.encoder.add_nothing()
+            super().start_at(vectors)
+        else:
+            self.tokenizer.start_at(vectors)
+            self.encoder.add_nothing()
 
     def tangent(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as tangent vectors at the origin, ``(N, heads, d)``."""

@@ -64,8 +64,9 @@ class Points(Network):
     def start_at(self, vectors: Tensor) -> None:
         """Put the nodes of a new model at tangent vectors ``(N, dim)`` at the origin."""
         if self.features.table is None:
-            return super().start_at(vectors)
-        self.features.table.weight.copy_(vectors)
+            super().start_at(vectors)
+        else:
+            self.features.table.weight.copy_(vectors)
 
     def positions(self, data: "Data", x: Tensor | None = None) -> StereographicPositions:
         """Return where the nodes are."""

@@ -95,6 +95,13 @@ class Block(FromOptions, nn.Module):
         """Return the function that adds a step to vectors, both ``(B, N, dim)``."""
         raise NotImplementedError
 
+    @torch.no_grad()
+    def add_nothing(self) -> None:
+        """Set the last maps of both parts to 0: the block then returns its input, until training changes that."""
+        for last in (self.attention.out, self.ffn.down):
+            for parameter in last.parameters():
+                parameter.zero_()
+
 
 class FlatBlock(Block):
     """An ordinary pre-norm block."""
@@ -231,14 +238,10 @@ class Encoder(FromOptions, nn.Module):
         u = self.final_norm(last.tangent(u, layout))  # type: ignore[operator]
         return u if layout.mask is None else torch.where(layout.asked_for(layout.mask).unsqueeze(-1), u, 0.0)
 
-    @torch.no_grad()
     def add_nothing(self) -> None:
-        """Set the last maps of all blocks to 0: a block then returns its input, until training changes that."""
+        """Let every block return its input, until training changes that."""
         for block in self.blocks:
-            for last in (block.attention.out, block.ffn.down):
-                last.weight.zero_()
-                if last.bias is not None:
-                    last.bias.zero_()
+            block.add_nothing()  # type: ignore[operator]
 
     @property
     def curvatures(self) -> Float[Tensor, "layers heads"]:

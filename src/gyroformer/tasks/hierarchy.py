@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gyroformer.errors import DataError, UsageError
 from gyroformer.tasks.embed import (
-    FAR,
-    NEAR,
     PLANE,
-    EmbedObjective,
     chosen_map_nodes,
     chosen_negatives,
     drawn_nodes,
     loss_error,
     notes_of,
 )
+from gyroformer.tasks.embed_objective import FAR, NEAR, EmbedObjective
 from gyroformer.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -163,8 +161,10 @@ class Hierarchy(Task):
 
         if self.order.layout is None:
             return
-        if model.curvatures.size(-1) != 1 or model.options.dim != PLANE:
-            raise UsageError("--start tree lays the nodes out in a plane: add --dim 2 --heads 1, or leave it out")
+        if model.curvatures.size(-1) != 1 or model.config["dim"] != PLANE:
+            raise UsageError(
+                "--start tree lays the nodes out in a plane: add --dim 2 --heads 1, or leave it out"
+            )
         curvature = float(model.curvatures[-1, 0].detach())
         unit = abs(curvature) ** -0.5 if curvature else 1.0
         # a tangent vector of a stereographic space is half as long as its geodesic

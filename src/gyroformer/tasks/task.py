@@ -137,7 +137,7 @@ class Task(Trainable):
 
     @classmethod
     def own_recipe(cls, values: Mapping[str, Any]) -> str | None:
-        """Return the recipe that the settings which the user gave call for, nested like a job's; None: the usual one."""
+        """Return the recipe that the settings that the user gave call for; None for the usual one."""
         return None
 
     @classmethod
