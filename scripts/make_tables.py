@@ -38,7 +38,7 @@ from tables.paper import (
 )
 from tables.paragraphs import model_paragraphs
 from tables.scaling import LISTS, TOKENS, estimated, processes
-from tables.spaces import NEAREST, RERANK, coverage, fitted
+from tables.spaces import LAYOUT, NEAREST, RERANK, coverage, fitted
 
 from gyroformer.options import options_of
 from gyroformer.options.features import FeatureOptions
@@ -94,6 +94,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "curvature_fitted": fitted,
     "nearest": lambda: measured("nearest.csv", NEAREST, text=0),
     "nearest_rerank": lambda: measured("nearest_rerank.csv", RERANK, text=1),
+    "layout": lambda: measured("layout.csv", LAYOUT, text=2),
     "how_long": how_long,
     "models": models,
     "model_paragraphs": model_paragraphs,

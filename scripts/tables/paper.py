@@ -132,7 +132,7 @@ def hierarchies_by_width(dataset: str) -> str:
     means = {(row["model"], row["dataset"]): f"{row['mean']:.2f}" for row in found}
     rows = [
         [model, *(means.get((model, column.name), "–") for column in columns)]
-        for model in PAPER_TABLES["hierarchies"].models
+        for model in (one.name for one in PAPER_TABLES["hierarchies"].variants if not one.only)
     ]
     return markdown(["model and score", *(f"width {column.width}" for column in columns)], rows, text=1)
 

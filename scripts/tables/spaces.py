@@ -13,6 +13,16 @@ NEAREST = {
     "all_queries_per_second": "comparing with all",
     "left_to_all": "left to comparing",
 }
+LAYOUT = {
+    "graph": "hierarchy",
+    "space": "plane",
+    "radius": "radius",
+    "weight_by_radius": "weight of the depth, by the radius",
+    "map": "MAP",
+    "map_float32": "in float32",
+    "mean_rank": "mean rank",
+    "drawn_nodes": "drawn nodes",
+}
 RERANK = {
     "graph": "graph",
     "nodes": "nodes",

@@ -100,6 +100,7 @@ class Kernels:
 
     def compile(self, compiler: str, folder: Path, stem: str) -> Path:
         """Return the library, compiled into ``folder``."""
+        _say_once("compiling C++ kernels, once on this machine: half a minute or so", logging.INFO)
         handle, name = tempfile.mkstemp(dir=folder, suffix=".part")
         os.close(handle)
         part = Path(name)
@@ -122,6 +123,12 @@ def used() -> str | None:
         return None
     keys = [kernels.key() for kernels in _every]
     return "none" if set(keys) == {"none"} else "-".join(keys)
+
+
+def make_ready() -> None:
+    """Load every library, compiled if need be: who times or watches what comes next should not wait for that."""
+    for kernels in _every:
+        kernels.library()
 
 
 def threads() -> int:
@@ -159,9 +166,9 @@ def cache_folder() -> Path:
 
 
 @functools.cache
-def _say_once(message: str) -> None:
-    """Warn once a process: there are several libraries, and what one of them lacks they all do."""
-    _log.warning(message)
+def _say_once(message: str, level: int = logging.WARNING) -> None:
+    """Say something once a process: there are several libraries, and what is true of one is of all."""
+    _log.log(level, message)
 
 
 def _name(stem: str, path: Path) -> str:

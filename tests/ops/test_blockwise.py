@@ -186,14 +186,26 @@ def test_it_can_be_switched_off(monkeypatch):
 
 
 @needs_compiler
-def test_the_build_is_kept(monkeypatch, tmp_path):
+@pytest.mark.usefixtures("_all_is_said")
+def test_the_build_is_said_and_kept(monkeypatch, tmp_path, caplog):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    caplog.set_level("INFO", logger="gyroformer.compiled")
     assert build.KERNELS.load() is not None
+    assert caplog.messages == ["compiling C++ kernels, once on this machine: half a minute or so"]
     calls = []
     run = subprocess.run
     monkeypatch.setattr(compiled.subprocess, "run", lambda args, **kw: calls.append(args) or run(args, **kw))
     assert build.KERNELS.load() is not None
     assert [call[1] for call in calls] == ["--version"]
+
+
+def test_all_libraries_can_be_made_ready(monkeypatch):
+    asked = []
+    for kernels in compiled._every:
+        monkeypatch.setattr(kernels, "library", lambda kernels=kernels: asked.append(kernels))
+    compiled.make_ready()
+    assert asked == compiled._every
+    assert build.KERNELS in asked
 
 
 def exact_sum(p, x):
