@@ -1,6 +1,6 @@
 """Near negatives beside all pairs, and large graphs to the end: results/near.csv and results/large.csv.
 
-python scripts/measure_near.py small [--graphs web-edu,power,facebook,bio-worm] [--seeds 3] [--epochs 1500]
+python scripts/measure_near.py small [--graphs web-edu,power,facebook,bio-worm] [--seeds 3] [--near 48]
 python scripts/measure_near.py large [--graphs enron,nouns] [--epochs 300] [--words "--dim 5 --model points"]
 
 One row is one run of ``gyroformer embed`` in a process of its own. In ``small`` each near run stands beside the run
@@ -22,10 +22,23 @@ from typing import Any
 
 from result_file import write_rows
 
+from gyroformer.tasks.embed_objective import NEAR
+
 RESULTS = Path(__file__).parents[1] / "results"
 COLUMNS = {
     "small": (
-        *("graph", "seed", "negatives", "epochs", "nodes", "edges", "pairs_share", "map", "loss_error"),
+        *(
+            "graph",
+            "seed",
+            "negatives",
+            "near",
+            "epochs",
+            "nodes",
+            "edges",
+            "pairs_share",
+            "map",
+            "loss_error",
+        ),
         *("seconds", "cpu_seconds", "peak_gb"),
     ),
     "large": (
@@ -35,7 +48,10 @@ COLUMNS = {
     ),
 }
 #: what makes a row one of its own
-KEYS = {"small": ("graph", "seed", "negatives", "epochs"), "large": ("graph", "seed", "words", "epochs")}
+KEYS = {
+    "small": ("graph", "seed", "negatives", "near", "epochs"),
+    "large": ("graph", "seed", "words", "epochs"),
+}
 HIERARCHIES = ("nouns", "mammals")
 
 
@@ -83,10 +99,11 @@ def small(given: argparse.Namespace) -> list[dict[str, Any]]:
         for graph in given.graphs.split(","):
             all_pairs = of_table1(given.table1, graph)
             epochs = given.epochs or next(iter(all_pairs.values()))["epochs"]
-            words = [graph, "--negatives", "near", "--epochs", str(epochs), "--seed", str(seed)]
-            near = run([*words, *shlex.split(given.words)], given.runs / f"{graph}-near-{epochs}-{seed}")
+            words = [graph, "--negatives", "near", "--near", str(given.near)]
+            words += ["--epochs", str(epochs), "--seed", str(seed), *shlex.split(given.words)]
+            near = run(words, given.runs / f"{graph}-near-{given.near}-{epochs}-{seed}")
             about = {"graph": graph, "seed": seed}
-            rows.append({**near, **about, "negatives": "near"})
+            rows.append({**near, **about, "negatives": "near", "near": given.near})
             if seed in all_pairs and all_pairs[seed]["epochs"] == epochs:
                 rows.append({**all_pairs[seed], **about, "negatives": "all"})
             write(given.out or RESULTS / "near.csv", "small", rows)
@@ -132,6 +149,7 @@ def main() -> None:
     parser.add_argument("kind", choices=list(COLUMNS))
     parser.add_argument("--graphs", help="with commas between; a name or a file")
     parser.add_argument("--seeds", type=int, default=1, help="runs of each small graph")
+    parser.add_argument("--near", type=int, default=NEAR, help="nodes on a near list of the small graphs")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, help="of large graphs; small ones take those of Table 1")
     parser.add_argument("--table1", type=Path, default=RESULTS / "table1.csv", help="the runs over all pairs")

@@ -33,21 +33,22 @@ def large() -> str:
 
 
 def near() -> str:
-    """Return near negatives beside all pairs, graph by graph, over the seeds that both have."""
+    """Return near negatives beside all pairs, by graph and length of the lists, over the seeds that both have."""
     found, rows = runs("near.csv"), []
-    for graph, epochs in dict.fromkeys((row["graph"], row["epochs"]) for row in found):
-        some = [row for row in found if (row["graph"], row["epochs"]) == (graph, epochs)]
-        of = {kind: {r["seed"]: r for r in some if r["negatives"] == kind} for kind in ("near", "all")}
-        both = sorted(of["near"].keys() & of["all"].keys())
-        if not both:
+    exact = {(row["graph"], row["epochs"], row["seed"]): row for row in found if row["negatives"] == "all"}
+    lists = [row for row in found if row["negatives"] == "near"]
+    for graph, epochs, length in dict.fromkeys((row["graph"], row["epochs"], row["near"]) for row in lists):
+        mine = (row for row in lists if (row["graph"], row["epochs"], row["near"]) == (graph, epochs, length))
+        near_runs = [row for row in mine if (graph, epochs, row["seed"]) in exact]
+        if not near_runs:
             continue
-        near_runs, all_runs = ([of[kind][seed] for seed in both] for kind in ("near", "all"))
+        all_runs = [exact[graph, epochs, row["seed"]] for row in near_runs]
         first = near_runs[0]
-        cells = [graph, first["nodes"], epochs, str(len(both)), f"{float(first['pairs_share']):.1f} %"]
-        errors = [float(row["loss_error"]) for row in near_runs]
-        rows.append([*cells, spread(near_runs, "map"), spread(all_runs, "map"), f"{max(errors):.3f} %"])
-    headers = ["graph", "nodes", "epochs", "seeds", "pairs", "mAP, near", "mAP, all pairs", "loss off by"]
-    return markdown(headers, rows)
+        cells = [graph, first["nodes"], length, epochs, str(len(near_runs))]
+        means = [f"{float(first['pairs_share']):.1f} %", spread(near_runs, "map"), spread(all_runs, "map")]
+        rows.append([*cells, *means, f"{max(float(row['loss_error']) for row in near_runs):.3f} %"])
+    headers = ["graph", "nodes", "on a list", "epochs", "seeds", "pairs", "mAP, near", "mAP, all pairs"]
+    return markdown([*headers, "loss off by"], rows)
 
 
 def curvature_rows(*, seconds: bool) -> str:
