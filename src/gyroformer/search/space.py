@@ -70,7 +70,7 @@ FEATURES = (
 WEIGHT_DECAY = Choice("training.weight_decay", (0.0, 1e-4, 5e-4, 1e-3, 5e-3, 2e-2))
 
 #: where every search with features begins, whatever the model: words alone, words alone as long as the rest, words of
-#: neighbours beside a node's own, and words spread over the graph
+#: neighbours beside a node's own, words spread over the graph, and numbers of several units with those of neighbours
 STARTS: tuple[dict[str, Any], ...] = (
     {"features.entries": "row", "features.mixing": "none", "features.size": "none"},
     {
@@ -86,6 +86,11 @@ STARTS: tuple[dict[str, Any], ...] = (
         **{"features.entries": "row", "features.mixing": "ppr", "features.alpha if ppr": 0.1},
         **{"features.norm if power": "sym", "features.loops if power": True},
         **{"features.size": "l2", "features.scale if l2": 2.0, "training.weight_decay": 2e-2},
+    },
+    {
+        **{"features.entries": "zscore", "features.mixing": "joined", "features.hops if joined": 2},
+        **{"features.norm if power": "sym", "features.loops if power": True},
+        **{"features.size": "rms", "features.scale if l2": 2.0, "training.weight_decay": 0.0},
     },
 )
 
