@@ -90,7 +90,9 @@ STARTS: tuple[dict[str, Any], ...] = (
     {
         **{"features.entries": "zscore", "features.mixing": "joined", "features.hops if joined": 2},
         **{"features.norm if power": "sym", "features.loops if power": True},
-        **{"features.size": "rms", "features.scale if l2": 2.0, "training.weight_decay": 0.0},
+        **{"features.size": "rms", "features.scale if l2": 2.0},
+        # a handful of numbers says too little to leave some of it out
+        **{"training.weight_decay": 0.0, "model.options.dropout": 0.0},
     },
 )
 
@@ -103,7 +105,9 @@ def space_of(job: JobSettings, *, features: bool) -> list[Choice]:
 def starts_of(space: list[Choice]) -> list[dict[str, Any]]:
     """Return the points that a study begins with, by the choices' names: none without features."""
     names = {choice.name for choice in space}
-    return [start for start in STARTS if start.keys() <= names]
+    if not any(name.startswith("features.") for name in names):
+        return []
+    return [{name: value for name, value in start.items() if name in names} for start in STARTS]
 
 
 def _model_choices(job: JobSettings) -> Iterator[Choice]:
