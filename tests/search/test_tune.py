@@ -47,7 +47,12 @@ def test_every_model_may_choose_its_features_and_every_point_is_a_job(model, fil
     search = search_of(files, model=model)
     space = search.space(features=True)
     assert set(FEATURES) <= set(space)
-    assert len(starts_of(space)) == len(STARTS)
+    starts = starts_of(space, search.job())
+    assert len(starts) == len(STARTS)
+    for start, given in zip(starts, STARTS, strict=True):
+        assert {name: start[name] for name in given if name.startswith("features.")}.items() <= given.items()
+    if "layers" in search.job().model.options:  # what a start does not say is the recipe's
+        assert {start["model.options.layers"] for start in starts} == {search.job().model.options["layers"]}
     names = [choice.name for choice in space]
     assert len(set(names)) == len(names)
     for last in (False, True):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gyroformer.models import get_model
+from gyroformer.options import as_plain
 from gyroformer.options.check import choices_of
 from gyroformer.settings import JobSettings
 
@@ -102,12 +103,24 @@ def space_of(job: JobSettings, *, features: bool) -> list[Choice]:
     return [*_model_choices(job), *_training_choices(job), *(FEATURES if features else ())]
 
 
-def starts_of(space: list[Choice]) -> list[dict[str, Any]]:
-    """Return the points that a study begins with, by the choices' names: none without features."""
-    names = {choice.name for choice in space}
-    if not any(name.startswith("features.") for name in names):
+def starts_of(space: list[Choice], job: JobSettings) -> list[dict[str, Any]]:
+    """Return the points that a study begins with, by the choices' names: none without features.
+
+    What a start does not say is as the job has it; a value that is not among those tried is left to the search.
+    """
+    if not any(choice.path.startswith("features.") for choice in space):
         return []
-    return [{name: value for name, value in start.items() if name in names} for start in STARTS]
+    usual = {choice.name: own for choice in space if (own := _at(job, choice.path)) in choice.values}
+    names = {choice.name for choice in space}
+    return [{**usual, **{name: value for name, value in start.items() if name in names}} for start in STARTS]
+
+
+def _at(job: JobSettings, path: str) -> Any:
+    """Return the setting at a path, None if there is none."""
+    found: Any = as_plain(job)
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def _model_choices(job: JobSettings) -> Iterator[Choice]:

@@ -157,7 +157,7 @@ def open_study(search: Search, space: list[Choice], storage: str) -> "Study":
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UsageError(f"--storage {storage}: cannot be used ({reason})") from None
     if not study.get_trials(deepcopy=False):
-        for start in starts_of(space)[: search.trials]:
+        for start in starts_of(space, search.job())[: search.trials]:
             study.enqueue_trial(start, skip_if_exists=True)
     return study
 
