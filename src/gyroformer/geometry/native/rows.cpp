@@ -1,7 +1,7 @@
 // The functions of gyroformer.geometry that act row by row, in double whatever the points' format. Each is the
 // torch form's text (parts.py, maps.py, gyro.py, charts.py) on inner products; see there for what each form is for.
 
-#include "rows.hpp"
+#include "chain.hpp"
 
 namespace {
 
@@ -77,9 +77,8 @@ template <class S>
 }
 
 // One vector, scaled.
-struct OfOne {
-  static constexpr int IN = 1, BASIS = 1, GRAMS = 1, PROBES = 0;
-  static constexpr bool SCALAR = false;
+struct OfOne : Operation {
+  static constexpr int IN = 1, BASIS = 1, GRAMS = 1;
   static constexpr int basis[1][MOST_IN] = {{1}}, grams[1][2] = {{0, 0}};
 };
 
@@ -104,19 +103,18 @@ struct Project : OfOne {
 };
 
 struct Dist0 : OfOne {
-  static constexpr bool SCALAR = true;
+  static constexpr Gives GIVES = Gives::Number;
   FINISH(out[0] = 2.0 * safe_sqrt(gram[0]) * artan_ratio(k * gram[0]);)
 };
 
 struct LambdaX : OfOne {
-  static constexpr bool SCALAR = true;
+  static constexpr Gives GIVES = Gives::Number;
   FINISH(out[0] = 2.0 / conformal(gram[0], k);)
 };
 
 // A point and a tangent vector at it, which is scaled.
-struct OfPointAndVector {
-  static constexpr int IN = 2, BASIS = 2, GRAMS = 1, PROBES = 0;
-  static constexpr bool SCALAR = false;
+struct OfPointAndVector : Operation {
+  static constexpr int IN = 2, BASIS = 2, GRAMS = 1, FIRST = 1;
   static constexpr int basis[2][MOST_IN] = {{1, 0}, {0, 1}}, grams[1][2] = {{0, 0}};
 };
 
@@ -130,20 +128,20 @@ struct ToRiemannian : OfPointAndVector {
 
 struct Norm : OfPointAndVector {
   static constexpr int GRAMS = 2;
-  static constexpr bool SCALAR = true;
+  static constexpr Gives GIVES = Gives::Number;
   static constexpr int grams[2][2] = {{0, 0}, {1, 1}};
   FINISH(out[0] = 2.0 * safe_sqrt(gram[1]) / conformal(gram[0], k);)
 };
 
-struct Inner {
-  static constexpr int IN = 3, BASIS = 3, GRAMS = 2, PROBES = 0;
-  static constexpr bool SCALAR = true;
+struct Inner : Operation {
+  static constexpr int IN = 3, BASIS = 3, GRAMS = 2;
+  static constexpr Gives GIVES = Gives::Number;
   static constexpr int basis[3][MOST_IN] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, grams[2][2] = {{0, 0}, {1, 2}};
   FINISH(const S lambda = 2.0 / conformal(gram[0], k); out[0] = gram[1] * (lambda * lambda);)
 };
 
 struct CoAdd : OfPointAndVector {
-  static constexpr int GRAMS = 2;
+  static constexpr int GRAMS = 2, FIRST = 0;
   static constexpr int grams[2][2] = {{0, 0}, {1, 1}};
   FINISH(const S cx = conformal(gram[0], k); const S cy = conformal(gram[1], k);
          const S sum = select(value(k) > 0, 1.0 - (1.0 - cx) * (1.0 - cy), cx + cy - cx * cy);
@@ -155,9 +153,8 @@ struct CoAdd : OfPointAndVector {
 // Two points x and y of which the first comes with the sign SIGN, and their sum. Near the pole (k > 0) the vector
 // `direct`, x - k|x|²y, is measured.
 template <int SIGN>
-struct OfTwoPoints {
+struct OfTwoPoints : Operation {
   static constexpr int IN = 2, BASIS = 3, GRAMS = 4, PROBES = 1;
-  static constexpr bool SCALAR = false;
   static constexpr int basis[3][MOST_IN] = {{SIGN, 0}, {0, 1}, {SIGN, 1}};
   static constexpr int grams[4][2] = {{0, 0}, {0, 1}, {1, 1}, {2, 2}};
 
@@ -189,7 +186,7 @@ struct MobiusAdd : OfTwoPoints<1> {
 };
 
 struct Dist : OfTwoPoints<-1> {
-  static constexpr bool SCALAR = true;
+  static constexpr Gives GIVES = Gives::Number;
   FINISH(const GyroSum<S> s = sum(gram, square, k);
          out[0] = 2.0 * half_distance(gram[3], s.conformal_x * conformal(gram[2], k), s.denominator, k);)
 };
@@ -206,10 +203,11 @@ struct LogMap : OfTwoPoints<-1> {
          out[3] = constant<S>(0);)
 };
 
-// x and a tangent vector u there: x ⊕ p/C with p = s u; the probes are the total Cx + su, and `direct`.
-struct ExpMap {
+// x and a tangent vector u there, followed for twice the length of h u, where h is Own's `half`: x ⊕ p/C with p = s u;
+// the probes are the total Cx + su, and `direct`.
+template <class Own>
+struct Walk : Operation {
   static constexpr int IN = 2, BASIS = 2, GRAMS = 3, PROBES = 2;
-  static constexpr bool SCALAR = false;
   static constexpr int basis[2][MOST_IN] = {{1, 0}, {0, 1}};
   static constexpr int grams[3][2] = {{0, 0}, {0, 1}, {1, 1}};
 
@@ -219,8 +217,8 @@ struct ExpMap {
   template <class S>
   [[gnu::always_inline]] static inline Step<S> step(const S *gram, const S &k) {
     const Mask sphere = value(k) > 0;
-    const S inverse = 1.0 / conformal(gram[0], k);
-    const S z = k * (gram[2] * (inverse * inverse));
+    const S half = Own::half(gram, k);
+    const S z = k * (gram[2] * (half * half));
     Step<S> s{constant<S>(0), constant<S>(1), constant<S>(1)};
     if (any(sphere)) {
       const S angle = where(sphere, z, 0);
@@ -234,7 +232,7 @@ struct ExpMap {
       s.scale = select(sphere, s.scale, chain(reach, t.ratio));
       s.share = where(~sphere, chain(reach, {t.rest, t.rest * t.ratio.value}), 1);
     }
-    s.scale = s.scale * inverse;
+    s.scale = s.scale * half;
     return s;
   }
   [[gnu::always_inline]] static inline Mask probed(const Lanes *, Lanes k) { return k == k; }  // always: the total is one
@@ -255,6 +253,31 @@ struct ExpMap {
          out[3] = constant<S>(0);)
 };
 
+struct ExpMap : Walk<ExpMap> {
+  template <class S>
+  [[gnu::always_inline]] static inline S half(const S *gram, const S &k) { return 1.0 / conformal(gram[0], k); }
+};
+
+// the number is the distance
+struct GeodesicUnit : Walk<GeodesicUnit> {
+  static constexpr Takes TAKES = Takes::Number;
+  template <class S>
+  [[gnu::always_inline]] static inline S half(const S *gram, const S &) {
+    const S norm = safe_sqrt(gram[2]);
+    return .5 * gram[3] / where(value(norm) > 0, norm, 1);
+  }
+};
+
+// a fraction, the number, of the way from x to y
+struct Geodesic {
+  struct First : LogMap {
+    static constexpr Takes TAKES = Takes::Number;
+    FINISH(LogMap::finish(gram, square, k, option, out);
+           for (int i = 0; i < BASIS; ++i) out[i] = out[i] * gram[GRAMS];)
+  };
+  using Second = ExpMap;
+};
+
 // u turned in the plane of a and b (gyro.rotate): u + out[0] a + out[1] b.
 template <class S>
 [[gnu::always_inline]] inline void rotate(const S &aa, const S &ab, const S &bb, const S &au, const S &bu, const S &p,
@@ -271,9 +294,8 @@ template <class S>
 }
 
 // gyr[a, b]u
-struct Gyration {
+struct Gyration : Operation {
   static constexpr int IN = 3, BASIS = 4, GRAMS = 6, PROBES = 1;
-  static constexpr bool SCALAR = false;
   static constexpr int basis[4][MOST_IN] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}};
   static constexpr int grams[6][2] = {{0, 0}, {0, 1}, {1, 1}, {3, 3}, {0, 2}, {1, 2}};
   [[gnu::always_inline]] static inline Mask probed(const Lanes *gram, Lanes k) {
@@ -293,9 +315,8 @@ struct Gyration {
 };
 
 // gyr[y, -x]v λx/λy: the plane of y and -x is that of y - x and -x, and y - x does not cancel
-struct Transport {
+struct Transport : Operation {
   static constexpr int IN = 3, BASIS = 4, GRAMS = 7, PROBES = 1;
-  static constexpr bool SCALAR = false;
   static constexpr int basis[4][MOST_IN] = {{-1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {-1, 1, 0}};
   static constexpr int grams[7][2] = {{0, 0}, {0, 1}, {1, 1}, {3, 3}, {3, 0}, {3, 2}, {0, 2}};
   [[gnu::always_inline]] static inline Mask probed(const Lanes *gram, Lanes k) { return Gyration::probed(gram, k); }
@@ -313,24 +334,115 @@ struct Transport {
          out[4] = constant<S>(0);)
 };
 
+// The distance of x from the plane through p with normal a; the option is 1 for a signed one, plus 2 for one times |a|
+struct ToPlane : Operation {
+  static constexpr int IN = 3, BASIS = 4, GRAMS = 8;
+  static constexpr Gives GIVES = Gives::Number;
+  static constexpr int basis[4][MOST_IN] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, -1, 0}};
+  static constexpr int grams[8][2] = {{0, 0}, {0, 1}, {1, 1}, {2, 2}, {3, 3}, {0, 2}, {1, 2}, {3, 2}};
+  FINISH(const S &xx = gram[0]; const S &xp = gram[1]; const S &pp = gram[2]; const S &between = gram[4];
+         const S size = safe_sqrt(gram[3]);
+         const S inverse = 1.0 / where(value(size) > 0, size, 1);
+         const S along = gram[6] * inverse / conformal(pp, k);
+         const Mask apart = (value(k) > 0) & (value(between) > .5 * (value(xx) + value(pp)));
+         const S far = gram[5] * inverse - (1.0 - k * xx + 2.0 * k * xp) * along;
+         S sine = 2.0 * select(apart, far, gram[7] * inverse + k * between * along) / conformal(xx, k);
+         const S z = k * sine * sine;
+         // rounding may carry the sine past its end at the plane's pole (k > 0)
+         const Mask past = value(z) > 1;
+         if (any(past)) sine = select(past, sine * inverse_sqrt(where(past, z, 1)), sine);
+         S distance = sine * arsin_ratio(z);
+         const int kind = static_cast<int>(option);
+         if (!(kind & 1)) distance = absolute(distance);
+         out[0] = kind & 2 ? distance * size : distance;)
+};
+
+// exp0(r log0 x); the number is r
+struct ScalarMul : OfOne {
+  static constexpr Takes TAKES = Takes::Number;
+  FINISH(const S scale = gram[1] * artan_ratio(k * gram[0]);
+         out[0] = scale * tan_ratio(k * (scale * scale * gram[0]));)
+};
+
+// exp0(w log0 x), coordinate by coordinate
+struct PointwiseMul : Operation {
+  static constexpr int IN = 2, BASIS = 3, GRAMS = 2, FIRST = 2;
+  static constexpr bool PRODUCT = true;
+  static constexpr int basis[3][MOST_IN] = {{1, 0}, {0, 1}}, grams[2][2] = {{1, 1}, {2, 2}};
+  FINISH(const S scale = artan_ratio(k * gram[0]);
+         out[0] = out[1] = constant<S>(0);
+         out[2] = scale * tan_ratio(k * (scale * scale * gram[1]));)
+};
+
+// the antipode of the origin is the torch form's: a division by 0 says so
+struct Antipode : OfOne {
+  FINISH(const Mask sphere = value(k) > 0; out[0] = -1.0 / where(sphere, k * gram[0], 1);)
+};
+
+// √|k|; the flat space has a radius as well, FLATTEST of charts.py
+template <class S> [[gnu::always_inline]] inline S inverse_radius(const S &k) {
+  return safe_sqrt(at_least(absolute(k), std::numeric_limits<float>::min()));
+}
+
+struct InverseProjection : OfOne {
+  static constexpr Gives GIVES = Gives::Last;
+  FINISH(const S conform = conformal(gram[0], k);
+         out[0] = 2.0 / conform;
+         out[1] = (2.0 - conform) / (conform * inverse_radius(k));)
+};
+
+// the pole is the torch form's
+struct Projection : OfOne {
+  static constexpr int GRAMS = 0;
+  static constexpr Takes TAKES = Takes::Last;
+  FINISH(const S height = 1.0 + inverse_radius(k) * gram[0];
+         out[0] = 1.0 / where(~(abs(value(height)) < EPS), height, 0);)
+};
+
 }  // namespace
 
-// name(layout, wide, option, k, three vectors, out), and name_backward(layout, wide, option, k, three vectors, gradient,
-// gradients of the vectors and of k, null where not wanted); `wide` says that all but k are double, not float
-#define ROWS(name, Op)                                                                                                \
-  extern "C" void gyroformer_##name(const Layout *layout, int wide, double option, const double *k, const void *x,    \
-                                    const void *y, const void *z, void *out) {                                        \
-    const bool w = wide;                                                                                              \
-    const Input in[MOST_IN] = {{x, w}, {y, w}, {z, w}};                                                               \
-    forward<Op>(*layout, option, k, in, {out, w});                                                                    \
+namespace {
+
+template <class Op, class T>
+int run(const Layout &layout, double option, const double *k, const double *number, const void *const *in, void *out) {
+  const auto at = [&](int v) { return static_cast<const T *>(in[v]); };
+  const Call<T> call{layout, option, k, number, {at(0), at(1), at(2)}};
+  if constexpr (std::is_base_of_v<Operation, Op>) return forward<Op, T>(call, static_cast<T *>(out));
+  else return forward_chain<Op, T>(call, static_cast<T *>(out));
+}
+
+template <class Op, class T>
+int run_back(const Layout &layout, double option, const double *k, const double *number, const void *const *in,
+             const void *grad, void *const *grads, double *by_k, double *by_number) {
+  const auto at = [&](int v) { return static_cast<const T *>(in[v]); };
+  const auto to = [&](int v) { return static_cast<T *>(grads[v]); };
+  const Call<T> call{layout, option, k, number, {at(0), at(1), at(2)}};
+  const Wanted<T> wanted{{to(0), to(1), to(2)}, by_k, by_number};
+  if constexpr (std::is_base_of_v<Operation, Op>) return backward<Op, T>(call, static_cast<const T *>(grad), wanted);
+  else return backward_chain<Op, T>(call, static_cast<const T *>(grad), wanted);
+}
+
+}  // namespace
+
+// name(layout, wide, option, k, number, three vectors, out), and name_backward(layout, wide, option, k, number, three
+// vectors, gradient, gradients of the vectors, of k and of the number), null where there is none or none is wanted;
+// `wide` says that vectors and results are double, not float. Both return whether a result is NaN
+#define ROWS(name, Op) KERNELS(name, Op, double)
+#define NARROW_ROWS(name, Op) KERNELS(name, Op, float)  // takes no double
+#define KERNELS(name, Op, Wide)                                                                                             \
+  extern "C" int gyroformer_##name(const Layout *layout, int wide, double option, const double *k,                    \
+                                   const double *number, const void *x, const void *y, const void *z, void *out) {    \
+    const void *const in[] = {x, y, z};                                                                               \
+    return (wide ? run<Op, Wide> : run<Op, float>)(*layout, option, k, number, in, out);                            \
   }                                                                                                                   \
-  extern "C" void gyroformer_##name##_backward(const Layout *layout, int wide, double option, const double *k,        \
-                                               const void *x, const void *y, const void *z, const void *grad,         \
-                                               void *grad_x, void *grad_y, void *grad_z, double *grad_k) {            \
-    const bool w = wide;                                                                                              \
-    const Input in[MOST_IN] = {{x, w}, {y, w}, {z, w}};                                                               \
-    const Output grads[MOST_IN] = {{grad_x, w}, {grad_y, w}, {grad_z, w}};                                            \
-    backward<Op>(*layout, option, k, in, {grad, w}, grads, grad_k);                                                   \
+  extern "C" int gyroformer_##name##_backward(const Layout *layout, int wide, double option, const double *k,         \
+                                              const double *number, const void *x, const void *y, const void *z,      \
+                                              const void *grad, void *grad_x, void *grad_y, void *grad_z,             \
+                                              double *grad_k, double *grad_number) {                                  \
+    const void *const in[] = {x, y, z};                                                                               \
+    void *const grads[] = {grad_x, grad_y, grad_z};                                                                   \
+    return (wide ? run_back<Op, Wide> : run_back<Op, float>)(*layout, option, k, number, in, grad, grads, grad_k,   \
+                                                              grad_number);                                           \
   }
 
 ROWS(expmap0, ExpMap0)
@@ -348,5 +460,13 @@ ROWS(mobius_add, MobiusAdd)
 ROWS(dist, Dist)
 ROWS(logmap, LogMap)
 ROWS(expmap, ExpMap)
-ROWS(gyration, Gyration)
-ROWS(parallel_transport, Transport)
+NARROW_ROWS(gyration, Gyration)
+NARROW_ROWS(parallel_transport, Transport)
+ROWS(geodesic_unit, GeodesicUnit)
+ROWS(mobius_scalar_mul, ScalarMul)
+ROWS(dist2plane, ToPlane)
+ROWS(antipode, Antipode)
+ROWS(sproj, Projection)
+ROWS(inv_sproj, InverseProjection)
+ROWS(mobius_pointwise_mul, PointwiseMul)
+ROWS(geodesic, Geodesic)
