@@ -11,19 +11,26 @@ from gyroformer import geometry as g
 from gyroformer.compiled import torch_forms
 from gyroformer.geometry import rows, trig
 from gyroformer.geometry.kernels import KERNELS
+from gyroformer.geometry.row_layout import layout_of
 from gyroformer.testing.samples import sample_arguments
 
 pytestmark = pytest.mark.skipif(KERNELS.library() is None, reason="no C++ compiler on this machine")
 
 VECTORS = {
-    **dict.fromkeys(("expmap0", "logmap0", "project", "dist0", "lambda_x"), 1),
+    **dict.fromkeys(("expmap0", "logmap0", "project", "dist0", "lambda_x", "inv_sproj"), 1),
+    **dict.fromkeys(("antipode", "sproj", "mobius_scalar_mul"), 1),
     **dict.fromkeys(("expmap", "logmap", "mobius_add", "mobius_coadd", "dist", "norm", "egrad2rgrad"), 2),
-    **dict.fromkeys(("parallel_transport0", "parallel_transport0back"), 2),
-    **dict.fromkeys(("parallel_transport", "gyration", "inner"), 3),
+    **dict.fromkeys(("parallel_transport0", "parallel_transport0back", "mobius_pointwise_mul"), 2),
+    **dict.fromkeys(("geodesic", "geodesic_unit"), 2),
+    **dict.fromkeys(("parallel_transport", "gyration", "inner", "dist2plane"), 3),
 }
 NAMES = sorted(VECTORS)
+#: those that take a number for each row first
+NUMBERED = {"geodesic", "geodesic_unit", "mobius_scalar_mul"}
+#: those whose kernels leave some rows to the torch form
+PARTIAL = {"antipode", "sproj"}
 RATIOS = ("tan_ratio", "artan_ratio", "arsin_ratio", "sin_ratio", "cos_root")
-CLOSE = {torch.float32: {"rtol": 3e-7, "atol": 1e-14}, torch.float64: {"rtol": 1e-9, "atol": 1e-13}}
+CLOSE = {torch.float32: {"rtol": 3e-7, "atol": 1e-13}, torch.float64: {"rtol": 1e-9, "atol": 1e-13}}
 
 
 def results(function, inputs, *, cotangent=None):
@@ -64,7 +71,7 @@ def test_values_and_gradients_are_those_of_the_torch_form(name, width, dtype, ge
     for k in (-1.7, -1e-8, 0.0, 1e-8, 0.9):
         points = sample_arguments(name, k=k, generator=generator, dtype=dtype, count=21, size=width)
         found, expected = by_both(with_k(name), [*points, torch.tensor(k, dtype=dtype)])
-        served = "Rows" in found[0].grad_fn.name()
+        served = any(one in found[0].grad_fn.name() for one in ("Rows", "Negated"))
         assert served or (dtype == torch.float64 and name in ("parallel_transport", "gyration"))
         close(found, expected, dtype)
 
@@ -90,13 +97,85 @@ def test_shapes_that_broadcast(name, case, generator):
     draw = [first, *[others] * (VECTORS[name] - 1)]
     points = [0.4 * torch.randn(*shape, 6, generator=generator) / 6**0.5 for shape in draw]
     found, expected = by_both(with_k(name), [*points, k])
-    assert rows._layout(tuple(p.shape for p in points), k.shape, -1, 1) is not None
+    assert layout_of(tuple(p.shape for p in points), torch.Size(), k.shape, -1, 1) is not None
     close(found, expected, torch.float32)
+
+
+NUMBERS = {  # shapes of the number, of the points without coordinates, and of k
+    "one number": ((), (30,), ()),
+    "a number for each row": ((30, 1), (30,), (30, 1)),
+    "a number for each head": ((3, 1), (10, 3), ()),
+    "steps between two points": ((30, 1), (), ()),
+    "a row of numbers for each point": ((7, 1, 1), (5,), (5, 1)),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+@pytest.mark.parametrize("name", sorted(NUMBERED))
+def test_numbers_that_broadcast(name, case, generator):
+    number, heads, curvatures = NUMBERS[case]
+    k = torch.linspace(-1.3, 0.9, math.prod(curvatures)).reshape(curvatures)
+    t = torch.rand(number, generator=generator)
+    points = [0.4 * torch.randn(*heads, 6, generator=generator) / 6**0.5 for _ in range(VECTORS[name])]
+    found, expected = by_both(with_k(name), [t, *points, k])
+    assert "Rows" in found[0].grad_fn.name()
+    close(found, expected, torch.float32)
+    with torch_forms():
+        plain = getattr(g, name)(0.3, *points, k=k)
+    torch.testing.assert_close(getattr(g, name)(0.3, *points, k=k), plain)
+
+
+def test_numbers_that_are_coordinates_are_the_torch_forms(generator):
+    t, x = torch.rand(6, generator=generator), torch.randn(30, 6, generator=generator) / 9
+    assert "Rows" not in g.mobius_scalar_mul(t, x.requires_grad_(), k=-1.0).grad_fn.name()
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_kinds_of_distances_to_planes(signed, scaled, generator):
+    points = sample_arguments("dist2plane", k=0.9, generator=generator, dtype=torch.float32, count=21, size=5)
+
+    def distance(x, p, a, k):
+        return g.dist2plane(x, p, a, k=k, signed=signed, scaled=scaled)
+
+    close(*by_both(distance, [*points, torch.tensor(0.9)]), torch.float32)
+
+
+def test_poles_are_the_torch_forms():
+    """The kernels say that they do not know these rows."""
+    x, k = torch.tensor([[0.3, 0.4], [0.0, 0.0]]), torch.tensor(0.25)
+    close(*by_both(with_k("antipode"), [x, k]), torch.float32)
+    assert float(g.antipode(x, k=k)[1, 0]) > 1e15
+    ambient = torch.tensor([[0.3, 0.4, 1.0], [0.0, 0.0, -2.0]])
+    close(*by_both(with_k("sproj"), [ambient, k]), torch.float32)
+    assert float(g.sproj(ambient, k=k)[1, 0]) > 1e15
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("sizes", [(1, 1), (8, 8), (3, 19), (20, 5)], ids=str)
+def test_matrices_are_those_of_the_torch_form(sizes, dtype, generator):
+    m = torch.randn(*sizes, generator=generator, dtype=dtype) / sizes[1] ** 0.5
+    for shape in ((), (131, 1)):
+        k = torch.linspace(-1.3, 0.9, math.prod(shape), dtype=dtype).reshape(shape)
+        x = torch.randn(131, sizes[1], generator=generator, dtype=dtype) / (3 * sizes[1] ** 0.5)
+        found, expected = by_both(with_k("mobius_matvec"), [m, x, k])
+        assert "MatVec" in found[0].grad_fn.name()
+        close(found, expected, dtype)
+    large = [1e38 * m.float().sign(), 1e38 * x.float().sign(), torch.tensor(-1e38)]
+    for one, other in zip(*by_both(with_k("mobius_matvec"), large), strict=True):
+        assert torch.equal(one.isnan(), other.isnan())  # left to the torch form
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        x = torch.randn(40_000, sizes[1], generator=generator, dtype=dtype) / (3 * sizes[1] ** 0.5)
+        close(*by_both(with_k("mobius_matvec"), [m, x, torch.tensor(-0.7, dtype=dtype)]), dtype)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def test_a_shape_that_is_no_outer_times_inner_is_the_torch_forms(generator):
     x, y = torch.randn(2, 1, 3, 1, 4), torch.randn(1, 5, 1, 6, 4)
-    assert rows._layout((x.shape, y.shape), torch.Size(()), -1, 1) is None
+    assert layout_of((x.shape, y.shape), torch.Size(), torch.Size(), -1, 1) is None
     with torch_forms():
         expected = g.dist(x, y, k=0.5)
     assert torch.equal(g.dist(x, y, k=0.5), expected)
@@ -158,9 +237,10 @@ FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 @example(numbers=[3.4028234663852886e38, 0.0, 0.0, 0.0, 7410124792528896.0, 0.0], k=-392098840576.0)
 def test_no_finite_input_gives_a_nan_that_the_torch_form_does_not(name, numbers, k):
     vectors = torch.tensor(numbers).view(3, 1, 2)[: VECTORS[name]]
-    value, grads = results(with_k(name), [*vectors, torch.tensor(k)])
+    inputs = [*([vectors[0, :, :1]] if name in NUMBERED else []), *vectors, torch.tensor(k)]
+    value, grads = results(with_k(name), inputs)
     with torch_forms():
-        expected, expected_grads = results(with_k(name), [*vectors, torch.tensor(k)])
+        expected, expected_grads = results(with_k(name), inputs)
     for one, other in zip((value, *grads), (expected, *expected_grads), strict=True):
         assert not (one.isnan() & ~other.isnan()).any()
 
@@ -202,7 +282,7 @@ def test_a_second_derivative_comes_from_the_torch_form():
     torch.testing.assert_close(found, expected)
 
 
-ONE_VECTOR = [name for name in NAMES if VECTORS[name] == 1]
+ONE_VECTOR = [name for name in NAMES if VECTORS[name] == 1 and name not in NUMBERED | PARTIAL]
 
 
 def operators(function, *inputs):

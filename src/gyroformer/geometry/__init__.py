@@ -31,18 +31,17 @@ from gyroformer.geometry.maps import (
     dist0,
     egrad2rgrad,
     expmap,
-    expmap0,
     geodesic,
     geodesic_unit,
     inner,
     logmap,
-    logmap0,
     norm,
     parallel_transport,
     parallel_transport0,
     parallel_transport0back,
 )
 from gyroformer.geometry.midpoint import weighted_midpoint
+from gyroformer.geometry.origin import expmap0, logmap0
 from gyroformer.geometry.space import ProductSpace, Stereographic
 from gyroformer.geometry.trig import arsin_k, artan_k, sin_k, tan_k
 

@@ -1,8 +1,11 @@
 r"""Staying on the space and changing charts: projection, antipode, stereographic projection."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from gyroformer.geometry.kernels import is_plain, outside_transforms
 from gyroformer.geometry.parts import conformal, dot, length
 from gyroformer.geometry.precision import Curvature, common_dtype, widened
 from gyroformer.geometry.rows import by_rows
@@ -45,13 +48,41 @@ def _project(x: Tensor, *, k: Curvature, dim: int, keep: float) -> Tensor:
     return torch.where(outside, x * (limit / torch.where(outside, radius, 1.0)), x)
 
 
-@widened
 def antipode(x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return the opposite point of the sphere, :math:`-x/(\kappa|x|^2)`; :math:`-x` for k ≤ 0.
 
     The origin's antipode is the point at infinity; a point ``1/eps`` radii away on the first axis stands
     for it.
     """
+    if not torch.compiler.is_compiling() and outside_transforms() and is_plain(x) and _is_no_sphere(k):
+        needed = isinstance(k, Tensor) and k.requires_grad and torch.is_grad_enabled()
+        return _Negated.apply(x, k) if needed else -x
+    return _antipode(x, k=k, dim=dim)
+
+
+def _is_no_sphere(k: Curvature) -> bool:
+    """Return whether k is one number, at most 0."""
+    if isinstance(k, (int, float)):
+        return k <= 0
+    return is_plain(k) and k.dim() == 0 and k.item() <= 0
+
+
+class _Negated(torch.autograd.Function):
+    """-x, which has the gradient 0 in the curvature too."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, k: Tensor) -> Tensor:
+        ctx.save_for_backward(k)
+        return -x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        return -grad, torch.zeros_like(*ctx.saved_tensors)
+
+
+@by_rows(1, whole=False)
+@widened
+def _antipode(x: Tensor, *, k: Curvature, dim: int) -> Tensor:
     squared = dot(x, x, dim)
     lifted = (k > 0) & (squared > 0)
     opposite = -x / torch.where(lifted, k * squared, 1.0)
@@ -61,6 +92,7 @@ def antipode(x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     return torch.where((k > 0) & (squared == 0), far, opposite)
 
 
+@by_rows(1, more=1)
 @widened
 def inv_sproj(x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return :math:`(\lambda_x x,\ (\lambda_x - 1)/\sqrt{|\kappa|})`, the point on the ambient quadric."""
@@ -69,6 +101,7 @@ def inv_sproj(x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     return torch.cat((2 / conform * x, last), dim=dim)
 
 
+@by_rows(1, more=-1, whole=False)
 @widened
 def sproj(x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return the stereographic projection of ambient coordinates, the inverse of :func:`inv_sproj`.

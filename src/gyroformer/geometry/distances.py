@@ -6,10 +6,10 @@ from torch import Tensor
 from gyroformer.errors import UsageError
 from gyroformer.geometry.parts import conformal, dot, drop, half_distance_ratio, length
 from gyroformer.geometry.precision import Curvature, widened
+from gyroformer.geometry.rows import by_rows
 from gyroformer.geometry.trig import arsin_ratio, safe_sqrt
 
 
-@widened
 def dist2plane(
     x: Tensor,
     p: Tensor,
@@ -44,6 +44,15 @@ def dist2plane(
         scaled: multiply by \|a\|.
         dim: dimension of the coordinates.
     """
+    return _dist2plane(x, p, a, k=k, keepdim=keepdim, dim=dim, kind=bool(signed) + 2 * bool(scaled))
+
+
+@by_rows(3, scalar=True, option="kind")
+@widened
+def _dist2plane(
+    x: Tensor, p: Tensor, a: Tensor, *, k: Curvature, keepdim: bool = False, dim: int, kind: float
+) -> Tensor:
+    """Return the same; ``kind`` is 1 if signed, plus 2 if scaled."""
     cp, cx = conformal(p, k, dim), conformal(x, k, dim)
     delta = x - p
     size = length(a, dim)
@@ -58,9 +67,9 @@ def dist2plane(
     # rounding may carry the sine past its end at the hyperplane's pole (k > 0)
     sine = torch.where(z > 1, sine * torch.where(z > 1, z, 1.0).rsqrt(), sine)
     distance = sine * arsin_ratio(z)
-    if not signed:
+    if kind in (0, 2):
         distance = distance.abs()
-    return drop(distance * size if scaled else distance, keepdim, dim)
+    return drop(distance * size if kind >= 2 else distance, keepdim, dim)
 
 
 def pairwise_dist(x: Tensor, y: Tensor, *, k: Curvature, squared: bool = False) -> Tensor:

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gyroformer.geometry import matvec_kernel
+from gyroformer.geometry.origin import expmap0, logmap0
 from gyroformer.geometry.parts import conformal, dot, drop, gyro_sum
 from gyroformer.geometry.precision import Curvature, widened
 from gyroformer.geometry.rows import by_rows
@@ -100,6 +102,7 @@ def half_angle_cosine(a: Tensor, b: Tensor, total_squared: Tensor, k: Tensor, di
     return torch.where(k > 0, 1 - k * dot(a, b, dim), ball)
 
 
+@by_rows(1, number=True)
 @widened
 def mobius_scalar_mul(r: Tensor, x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return :math:`r \otimes_\kappa x = \exp_0(r \log_0 x)`, the point r times as far from 0."""
@@ -107,24 +110,29 @@ def mobius_scalar_mul(r: Tensor, x: Tensor, *, k: Curvature, dim: int = -1) -> T
     return v * tan_ratio(k * dot(v, v, dim))
 
 
+@by_rows(2)
 @widened
 def mobius_pointwise_mul(w: Tensor, x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return :math:`\exp_0(w \cdot \log_0 x)`, coordinate by coordinate."""
-    v = w * x * artan_ratio(k * dot(x, x, dim))
-    return v * tan_ratio(k * dot(v, v, dim))
+    return expmap0(w * logmap0(x, k=k, dim=dim), k=k, dim=dim)
+
+
+def mobius_matvec(m: Tensor, x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
+    r"""Return :math:`M \otimes_\kappa x = \exp_0(M \log_0 x)`, M of shape ``(..., e, d)``."""
+    out = matvec_kernel.by_kernel(m, x, k=k, dim=dim, form=_mobius_matvec)
+    return _mobius_matvec(m, x, k=k, dim=dim) if out is None else out
 
 
 @widened
-def mobius_matvec(m: Tensor, x: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
-    r"""Return :math:`M \otimes_\kappa x = \exp_0(M \log_0 x)`, M of shape ``(..., e, d)``."""
-    v = x * artan_ratio(k * dot(x, x, dim))
+def _mobius_matvec(m: Tensor, x: Tensor, *, k: Curvature, dim: int) -> Tensor:
+    v = logmap0(x, k=k, dim=dim)
     if m.dim() == 2:
         image = torch.movedim(torch.movedim(v, dim, -1) @ m.mT, -1, dim)
     elif dim in (-1, x.dim() - 1):
         image = (m @ v.unsqueeze(-1)).squeeze(-1)
     else:
         raise ValueError(f"a batch of matrices needs the coordinates in the last dimension, got dim={dim}")
-    return image * tan_ratio(k * dot(image, image, dim))
+    return expmap0(image, k=k, dim=dim)
 
 
 def mobius_fn_apply(
@@ -136,8 +144,6 @@ def mobius_fn_apply(
 
 def mobius_fn_apply_chain(x: Tensor, *fns: Callable[[Tensor], Tensor], k: Curvature, dim: int = -1) -> Tensor:
     r"""Return :math:`\exp_0(f_n(\dots f_1(\log_0 x)))`: one logarithm and one exponential in all."""
-    from gyroformer.geometry.maps import expmap0, logmap0
-
     if not fns:
         return x
     v = logmap0(x, k=k, dim=dim)

@@ -24,30 +24,6 @@ from gyroformer.geometry.trig import (
 )
 
 
-@by_rows(1)
-@widened
-def expmap0(u: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
-    r"""Return the points reached from the origin along u.
-
-    .. math:: \exp_0(u) = u\,T(\kappa|u|^2), \qquad T(z) = \tan\sqrt z/\sqrt z
-
-    There is no division by a norm: u = 0 and k = 0 are ordinary points. For k > 0 the origin's antipode,
-    at :math:`|u| = \pi/(2\sqrt\kappa)`, has no finite coordinates; beyond it the result comes back from the
-    other side.
-    """
-    return u * tan_ratio(k * dot(u, u, dim))
-
-
-@by_rows(1)
-@widened
-def logmap0(y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
-    r"""Return the tangent vectors at the origin that lead to y.
-
-    .. math:: \log_0(y) = y\,A(\kappa|y|^2), \qquad A(z) = \arctan\sqrt z/\sqrt z
-    """
-    return y * artan_ratio(k * dot(y, y, dim))
-
-
 @by_rows(2)
 @widened
 def expmap(x: Tensor, u: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
@@ -79,10 +55,6 @@ def logmap(x: Tensor, y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
 
     At the antipode of x (k > 0) every direction leads there; one of them is returned.
     """
-    return _log(x, y, k, dim)
-
-
-def _log(x: Tensor, y: Tensor, k: Tensor, dim: int) -> Tensor:
     gyro = gyro_sum(-x, y, k, dim)
     product = gyro.conformal_x * conformal(y, k, dim)
     ratio = half_distance_ratio(gyro.total_squared, product, gyro.denominator, k)
@@ -91,12 +63,14 @@ def _log(x: Tensor, y: Tensor, k: Tensor, dim: int) -> Tensor:
     return gyro.conformal_x * ratio * direction
 
 
+@by_rows(2, number=True)
 @widened
 def geodesic(t: Tensor, x: Tensor, y: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return the point a fraction t of the way from x to y (t = 0 is x, t = 1 is y)."""
-    return _walk(x, t * _log(x, y, k, dim) / conformal(x, k, dim), k, dim)
+    return expmap(x, t * logmap(x, y, k=k, dim=dim), k=k, dim=dim)
 
 
+@by_rows(2, number=True)
 @widened
 def geodesic_unit(t: Tensor, x: Tensor, u: Tensor, *, k: Curvature, dim: int = -1) -> Tensor:
     r"""Return the point at distance t from x in the direction of u (of any length but 0)."""

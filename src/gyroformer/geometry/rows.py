@@ -13,7 +13,6 @@ Functions of more vectors are the torch form's there, for where a kernel finds N
 
 import ctypes
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
@@ -30,28 +29,15 @@ from gyroformer.geometry.kernels import (
     outside_transforms,
 )
 from gyroformer.geometry.precision import Curvature
+from gyroformer.geometry.row_layout import MOST_IN, Layout, layout_of
 
 P = ParamSpec("P")
 
-#: vectors that a kernel can take
-MOST_IN = 3
 POINTER = ctypes.c_void_p
-FORWARD: Arguments = [POINTER, ctypes.c_int, ctypes.c_double, *[POINTER] * (MOST_IN + 2)]
-BACKWARD: Arguments = [POINTER, ctypes.c_int, ctypes.c_double, *[POINTER] * (2 * MOST_IN + 3)]
-
-
-class Layout(ctypes.Structure):
-    """How rows of operands belong together (``Layout`` of ``native/rows.hpp``); the curvature is the last operand."""
-
-    _fields_ = [
-        *((name, ctypes.c_int64) for name in ("outer", "inner", "width", "threads")),
-        *((name, ctypes.c_int64 * (MOST_IN + 1)) for name in ("outer_stride", "inner_stride", "rows")),
-    ]
-
-    def __init__(self, shape: tuple[int, ...], width: int, threads: int) -> None:
-        super().__init__(width=width, threads=threads)
-        self.shape = shape
-        self.pointer = ctypes.addressof(self)
+#: layout, whether double, option, curvature, number; vectors, result
+FORWARD: Arguments = [POINTER, ctypes.c_int, ctypes.c_double, *[POINTER] * (MOST_IN + 3)]
+#: the same, gradient of the result; gradients of vectors, curvature, number
+BACKWARD: Arguments = [POINTER, ctypes.c_int, ctypes.c_double, *[POINTER] * (2 * MOST_IN + 5)]
 
 
 class Declared:
@@ -63,6 +49,9 @@ class Declared:
         scalar: whether it returns a number for each row.
         option: keyword that the kernel takes as a number.
         narrow: whether it takes float32 only.
+        number: whether a number for each row comes before the vectors.
+        more: how many coordinates the result has more than the vectors.
+        whole: whether the kernel knows the result of every row.
     """
 
     def __init__(
@@ -73,20 +62,24 @@ class Declared:
         scalar: bool = False,
         option: str | None = None,
         narrow: bool = False,
+        number: bool = False,
+        more: int = 0,
+        whole: bool = True,
     ) -> None:
         self.form, self.vectors, self.scalar, self.option = form, vectors, scalar, option
+        self.number, self.more, self.whole = number, more, whole
         self.formats = FORMATS[:1] if narrow else FORMATS
         self.name = f"gyroformer_{form.__name__.removeprefix('_')}"
 
     @functools.cached_property
-    def kernels(self) -> tuple[Callable[..., None], Callable[..., None]] | None:
+    def kernels(self) -> tuple[Callable[..., int], Callable[..., int]] | None:
         """The compiled function and its gradient, None where there is no library."""
         library = KERNELS.library()
         if library is None:
             return None
         forward, backward = library[self.name], library[f"{self.name}_backward"]
         forward.argtypes, backward.argtypes = FORWARD, BACKWARD
-        forward.restype = backward.restype = None
+        forward.restype = backward.restype = ctypes.c_int
         return forward, backward
 
 
@@ -94,7 +87,14 @@ _every: dict[str, Declared] = {}
 
 
 def by_rows(
-    vectors: int, *, scalar: bool = False, option: str | None = None, narrow: bool = False
+    vectors: int,
+    *,
+    scalar: bool = False,
+    option: str | None = None,
+    narrow: bool = False,
+    number: bool = False,
+    more: int = 0,
+    whole: bool = True,
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
     """Return a decorator that calls the C++ kernel of a torch form's name wherever that can serve.
 
@@ -103,10 +103,16 @@ def by_rows(
         scalar: whether it returns a number for each row (and takes ``keepdim``).
         option: keyword that the kernel takes as a number.
         narrow: whether it takes float32 only: its inner products, in double, lose what coordinates in double have.
+        number: whether a number for each row, which broadcasts as the curvature does, comes before the vectors.
+        more: how many coordinates the result has more than the vectors.
+        whole: whether the kernel knows the result of every row; where it does not, it says so, and the torch form is
+            asked, which a compiled graph cannot.
     """
 
     def decorate(form: Callable[P, Tensor]) -> Callable[P, Tensor]:
-        declared = Declared(form, vectors, scalar=scalar, option=option, narrow=narrow)
+        declared = Declared(
+            form, vectors, scalar=scalar, option=option, narrow=narrow, number=number, more=more, whole=whole
+        )
         _every[declared.name] = declared
 
         @functools.wraps(form)
@@ -122,29 +128,33 @@ def by_rows(
 
 def _by_kernel(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     """Return the kernel's result, None where it cannot serve."""
+    vectors = args[declared.number :]
     if (
-        len(args) != declared.vectors
+        len(vectors) != declared.vectors
         or not outside_transforms()
-        or not _pointed(args, declared)
+        or not _pointed(vectors, declared)
         or "k" not in kwargs
     ):
         return None
-    first = args[0]
+    first = vectors[0]
     if kwargs.get("dim", -1) not in (-1, first.dim() - 1) or declared.kernels is None:
         return None
-    k = _curvature(kwargs["k"], first.dtype)
-    if k is None:
+    k = _numbers(kwargs["k"], first.dtype)
+    number = _numbers(args[0], first.dtype) if declared.number else None
+    if k is None or (declared.number and number is None):
         return None
-    layout = _layout(tuple(t.shape for t in args), k.shape, kwargs.get("dim", -1), compiled.threads())
-    if layout is None:
+    beside = torch.Size() if number is None else number.shape
+    dim = kwargs.get("dim", -1)
+    layout = layout_of(tuple(t.shape for t in vectors), beside, k.shape, dim, compiled.threads())
+    if layout is None or layout.width + declared.more < 1:
         return None
-    option = 0.0 if declared.option is None else kwargs[declared.option]
-    call = declared, layout, option
-    if torch.is_grad_enabled() and (k.requires_grad or any(t.requires_grad for t in args)):
-        out = _Rows.apply(call, k, *args)
+    call = _Call(declared, layout, 0.0 if declared.option is None else kwargs[declared.option])
+    inputs = k, number, *vectors
+    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs):
+        out = _Rows.apply(call, *inputs)
     else:
-        out = _forward(call, k, args)
-    if _has_nan(out.detach()):
+        out = _forward(call, *inputs)
+    if call.nan:
         return None
     return out.unsqueeze(-1) if kwargs.get("keepdim", False) else out
 
@@ -158,15 +168,15 @@ def _pointed(tensors: Sequence[Any], declared: Declared) -> bool:
     )
 
 
-def _curvature(k: Curvature, dtype: torch.dtype) -> Tensor | None:
-    """Return the curvature as a tensor; None if it is none that the kernels take beside points of ``dtype``."""
-    if isinstance(k, (int, float)):
-        return _constant(float(k))
-    if not is_plain(k):
+def _numbers(given: Curvature, dtype: torch.dtype) -> Tensor | None:
+    """Return a curvature, or another number, as a tensor; None if the kernels do not take it beside ``dtype``."""
+    if isinstance(given, (int, float)):
+        return _constant(float(given))
+    if not is_plain(given):
         return None
-    # a curvature with dimensions takes part in the promotion of formats
-    fits = k.dtype == dtype if k.dim() else k.is_floating_point()
-    return k if fits else None
+    # numbers with dimensions take part in the promotion of formats
+    fits = given.dtype == dtype if given.dim() else given.is_floating_point()
+    return given if fits else None
 
 
 @functools.lru_cache(maxsize=256)
@@ -174,84 +184,68 @@ def _constant(k: float) -> Tensor:
     return torch.tensor(k, dtype=torch.float64)
 
 
-@functools.lru_cache(maxsize=1024)
-def _layout(shapes: tuple[torch.Size, ...], curvature: torch.Size, dim: int, threads: int) -> Layout | None:
-    """Return how the rows of points and of the curvature belong together, None if not as outer × inner rows."""
-    width = shapes[0][-1]
-    one_width = all(shape[-1] == width for shape in shapes) and (not curvature or curvature[-1] == 1)
-    if not one_width or (dim >= 0 and len({len(shape) for shape in shapes}) > 1):
-        return None
-    heads = [*(shape[:-1] for shape in shapes), *[torch.Size()] * (MOST_IN - len(shapes)), curvature[:-1]]
-    padded = [(*(1,) * (max(map(len, heads)) - len(head)), *head) for head in heads]
-    # not torch.broadcast_shapes, whose first call imports for seconds; what does not broadcast is torch's to refuse
-    shape = tuple(max(sizes) for sizes in zip(*padded, strict=True))
-    if 0 in (*shape, width) or any(0 in head for head in heads):
-        return None
-    for split in range(len(shape), -1, -1):
-        outer, inner = shape[:split], shape[split:]
-        if all(_all_or_none(p[:split], outer) and _all_or_none(p[split:], inner) for p in padded):
-            break
-    else:
-        return None
-    layout = Layout(shape, width, threads)
-    layout.outer, layout.inner = math.prod(outer), math.prod(inner)
-    for operand, head in enumerate(padded):
-        own = math.prod(head[split:])
-        layout.inner_stride[operand] = int(own == layout.inner > 1)
-        layout.outer_stride[operand] = own if math.prod(head[:split]) == layout.outer > 1 else 0
-        layout.rows[operand] = math.prod(head)
-    return layout
+class _Call:
+    """A kernel, how it is called, and whether it found NaN: products of huge numbers overflow where torch's do not."""
+
+    __slots__ = ("declared", "layout", "nan", "option")
+
+    def __init__(self, declared: Declared, layout: Layout, option: float) -> None:
+        self.declared, self.layout, self.option, self.nan = declared, layout, option, False
 
 
-def _all_or_none(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:
-    return part == whole or all(size == 1 for size in part)
-
-
-Call = tuple[Declared, Layout, float]
-
-
-def _forward(call: Call, k: Tensor, vectors: Sequence[Tensor]) -> Tensor:
-    declared, layout, option = call
-    assert declared.kernels is not None
+def _held(
+    call: _Call, k: Tensor, number: Tensor | None, vectors: Sequence[Tensor]
+) -> tuple[list[Any], list[Tensor]]:
+    """Return what both passes of a kernel are called with, and the tensors that it points into."""
     held = [v.detach().contiguous() for v in vectors]
-    curvature = k.detach().to(torch.float64).contiguous()
-    shape = layout.shape if declared.scalar else (*layout.shape, layout.width)
-    out = torch.empty(shape, dtype=held[0].dtype, device="cpu")
-    declared.kernels[0](
-        layout.pointer,
-        held[0].dtype == torch.float64,
-        option,
-        curvature.data_ptr(),
-        *_pointers(held),
-        out.data_ptr(),
-    )
+    numbers = [None if one is None else one.detach().to(torch.float64).contiguous() for one in (k, number)]
+    first = [call.layout.pointer, held[0].dtype == torch.float64, call.option]
+    pointers = [None if one is None else one.data_ptr() for one in numbers]
+    return [*first, *pointers, *_pointers(held)], [*held, *(one for one in numbers if one is not None)]
+
+
+def _forward(call: _Call, k: Tensor, number: Tensor | None, *vectors: Tensor) -> Tensor:
+    assert call.declared.kernels is not None
+    arguments, held = _held(call, k, number, vectors)
+    out = torch.empty(_shape(call), dtype=held[0].dtype, device="cpu")
+    call.nan = bool(call.declared.kernels[0](*arguments, out.data_ptr()))
     return out
 
 
+def _shape(call: _Call) -> tuple[int, ...]:
+    layout = call.layout
+    return layout.shape if call.declared.scalar else (*layout.shape, layout.width + call.declared.more)
+
+
 def _backward(
-    call: Call, k: Tensor, vectors: Sequence[Tensor], grad: Tensor, wanted: Sequence[bool]
+    call: _Call, inputs: Sequence[Tensor | None], grad: Tensor, wanted: Sequence[bool]
 ) -> list[Tensor | None]:
-    """Return the gradients of the curvature and the vectors, None for those not wanted."""
-    declared, layout, option = call
-    assert declared.kernels is not None
-    held = [v.detach().contiguous() for v in vectors]
-    curvature = k.detach().to(torch.float64).contiguous()
-    by_k = torch.empty(k.shape, dtype=torch.float64, device="cpu") if wanted[0] else None
-    by_vectors = [
-        torch.empty(v.shape, dtype=v.dtype, device="cpu") if want else None
-        for v, want in zip(vectors, wanted[1:], strict=True)
-    ]
+    """Return the gradients of curvature, number and vectors, None for those not wanted."""
+    assert call.declared.kernels is not None
+    k, number, *vectors = inputs
+    assert k is not None
+    arguments, _held_till_the_end = _held(call, k, number, [v for v in vectors if v is not None])
     grad = grad.contiguous()
-    declared.kernels[1](
-        *(layout.pointer, held[0].dtype == torch.float64, option, curvature.data_ptr(), *_pointers(held)),
-        *(grad.data_ptr(), *_pointers(by_vectors), None if by_k is None else by_k.data_ptr()),
+    found = [
+        # sums over rows are in double
+        torch.empty(one.shape, dtype=torch.float64 if n < 2 else one.dtype, device="cpu")
+        if want and one is not None
+        else None
+        for n, (one, want) in enumerate(zip(inputs, wanted, strict=True))
+    ]
+    by_k, by_number, *by_vectors = [None if one is None else one.data_ptr() for one in found]
+    missing = [None] * (MOST_IN - len(by_vectors))
+    call.nan = bool(
+        call.declared.kernels[1](*arguments, grad.data_ptr(), *by_vectors, *missing, by_k, by_number)
     )
-    return [None if by_k is None else by_k.to(k.dtype), *by_vectors]
+    return [
+        None if one is None or given is None else one.to(given.dtype)
+        for one, given in zip(found, inputs, strict=True)
+    ]
 
 
-def _pointers(tensors: Sequence[Tensor | None]) -> list[int | None]:
-    found = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
-    return found + [None] * (MOST_IN - len(found))
+def _pointers(tensors: Sequence[Tensor]) -> list[int | None]:
+    return [*(tensor.data_ptr() for tensor in tensors), *[None] * (MOST_IN - len(tensors))]
 
 
 def _by_operator(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
@@ -259,7 +253,13 @@ def _by_operator(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, An
 
     No finite float32 vector leads such a kernel, which computes in double, to NaN.
     """
-    if declared.vectors != 1 or len(args) != 1 or "k" not in kwargs or torch.compiler.is_exporting():
+    if (
+        declared.vectors != 1
+        or not declared.whole
+        or len(args) != 1
+        or "k" not in kwargs
+        or torch.compiler.is_exporting()
+    ):
         return None
     u, k = args[0], kwargs["k"]
     if compiled.switched_off() or not _is_single(u) or not outside_functorch() or not _built():
@@ -284,16 +284,16 @@ def _is_single(x: Any) -> bool:
     return isinstance(x, Tensor) and x.dim() > 0 and x.dtype == torch.float32 and x.device.type == "cpu"
 
 
-def _called(name: str, option: float, u: Tensor, k: Tensor) -> Call | None:
+def _called(name: str, option: float, u: Tensor, k: Tensor) -> _Call | None:
     """Return how to call a kernel of one vector; None if there are no rows."""
-    layout = _layout((u.shape,), k.shape, -1, compiled.threads())
-    return None if layout is None else (_every[name], layout, option)
+    layout = layout_of((u.shape,), torch.Size(), k.shape, -1, compiled.threads())
+    return None if layout is None else _Call(_every[name], layout, option)
 
 
 @torch.library.custom_op("gyroformer::row", mutates_args=())
 def _row(u: Tensor, k: Tensor, name: str, option: float) -> Tensor:
     call = _called(name, option, u, k)
-    return _row_like(u, name) if call is None else _forward(call, k, [u])
+    return _row_like(u, name) if call is None else _forward(call, k, None, u)
 
 
 @_row.register_fake
@@ -302,7 +302,9 @@ def _(u: Tensor, k: Tensor, name: str, option: float) -> Tensor:
 
 
 def _row_like(u: Tensor, name: str) -> Tensor:
-    return u.new_empty(u.shape[:-1] if _every[name].scalar else u.shape)
+    declared = _every[name]
+    head, width = u.shape[:-1], u.shape[-1] + declared.more
+    return u.new_empty(head if declared.scalar else (*head, width))
 
 
 @torch.library.custom_op("gyroformer::row_backward", mutates_args=())
@@ -310,7 +312,7 @@ def _row_backward(u: Tensor, k: Tensor, grad: Tensor, name: str, option: float) 
     call = _called(name, option, u, k)
     if call is None:
         return torch.zeros_like(u), torch.zeros_like(k)
-    by_k, by_u = _backward(call, k, [u], grad, (True, True))
+    by_k, _, by_u = _backward(call, (k, None, u), grad, (True, False, True))
     assert by_k is not None
     assert by_u is not None
     return by_u, by_k
@@ -332,7 +334,8 @@ def _row_vjp(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None
         return *_row_backward(u, k, grad, ctx.name, ctx.option), None, None
     call = _called(ctx.name, ctx.option, u, k)
     assert call is not None
-    by_k, by_u = _torch_gradients(call, (k, u), grad, (k.requires_grad, u.requires_grad))
+    wanted = k.requires_grad, False, u.requires_grad
+    by_k, _, by_u = _torch_gradients(call, (k, None, u), grad, wanted)
     return by_u, by_k, None, None
 
 
@@ -343,40 +346,31 @@ class _Rows(torch.autograd.Function):
     """A kernel with its gradient; the gradient of that is the torch form's."""
 
     @staticmethod
-    def forward(ctx: Any, call: Call, k: Tensor, *vectors: Tensor) -> Tensor:
+    def forward(ctx: Any, call: _Call, *inputs: Tensor) -> Tensor:
         ctx.call = call
-        ctx.save_for_backward(k, *vectors)
-        return _forward(call, k, vectors)
+        ctx.save_for_backward(*inputs)
+        return _forward(call, *inputs)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        k, *vectors = ctx.saved_tensors
         wanted = ctx.needs_input_grad[1:]
         if not torch.is_grad_enabled():
-            found = _backward(ctx.call, k, vectors, grad, wanted)
-            if not any(one is not None and _has_nan(one) for one in found):
+            found = _backward(ctx.call, ctx.saved_tensors, grad, wanted)
+            if not ctx.call.nan:
                 return None, *found
         with torch.enable_grad():
-            return None, *_torch_gradients(ctx.call, (k, *vectors), grad, wanted)
-
-
-def _has_nan(result: Tensor) -> bool:
-    """Return whether the torch form is to be asked: products of huge numbers overflow in a kernel where its do not.
-
-    A sum says so in one pass; that it overflows itself costs time, not a result.
-    """
-    return bool(result.sum().isnan())
+            return None, *_torch_gradients(ctx.call, ctx.saved_tensors, grad, wanted)
 
 
 def _torch_gradients(
-    call: Call, inputs: Sequence[Tensor], grad: Tensor, wanted: Sequence[bool]
+    call: _Call, inputs: Sequence[Tensor | None], grad: Tensor, wanted: Sequence[bool]
 ) -> list[Tensor | None]:
     """Return the gradients of the torch form, which can be differentiated again."""
-    declared, _, option = call
     # views: one input may have been made from another (points from a curvature), and only the direct way is meant
-    k, *vectors = fresh = [one.view_as(one) for one in inputs]
-    options = {} if declared.option is None else {declared.option: option}
-    out = declared.form(*vectors, k=k, dim=-1, **options)
-    leaves = [one for one, want in zip(fresh, wanted, strict=True) if want]
+    fresh = [None if one is None else one.view_as(one) for one in inputs]
+    k, *arguments = fresh
+    options = {} if call.declared.option is None else {call.declared.option: call.option}
+    out = call.declared.form(*(one for one in arguments if one is not None), k=k, dim=-1, **options)
+    leaves = [one for one, want in zip(fresh, wanted, strict=True) if want and one is not None]
     found = iter(torch.autograd.grad(out, leaves, grad, create_graph=True))
     return [next(found) if want else None for want in wanted]

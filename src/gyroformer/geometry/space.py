@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from gyroformer.errors import UsageError
-from gyroformer.geometry import charts, distances, gyro, maps, midpoint
+from gyroformer.geometry import charts, distances, gyro, maps, midpoint, origin
 from gyroformer.geometry.precision import Curvature
 
 
@@ -86,11 +86,11 @@ class Stereographic:
 
     def expmap0(self, u: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.expmap0`."""
-        return maps.expmap0(self.check_vector(u, "u"), k=self._k(u))
+        return origin.expmap0(self.check_vector(u, "u"), k=self._k(u))
 
     def logmap0(self, y: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.logmap0`."""
-        return maps.logmap0(self.check_point(y, "y"), k=self._k(y))
+        return origin.logmap0(self.check_point(y, "y"), k=self._k(y))
 
     def expmap(self, x: Tensor, u: Tensor) -> Tensor:
         """See :func:`gyroformer.geometry.expmap`."""

@@ -49,6 +49,11 @@ constexpr double LONG_ANGLE = 1048576.0;
 
 [[gnu::always_inline]] inline Lanes abs(Lanes x) { return select(x < 0, -x, x); }
 
+// Numbers this large are left to the torch form: below, no product of a coefficient with a coordinate overflows, so that
+// no sum of them is NaN.
+constexpr double TOO_LARGE = 1e150;
+[[gnu::always_inline]] inline Mask too_large(Lanes x) { return ~(abs(x) < TOO_LARGE); }
+
 // Σ c[n] x^n, and with SLOPE its derivative. Even and odd powers are two chains, which the processor runs side by side;
 // each is a variable of its own, for an element of an array would be kept in memory.
 template <bool SLOPE, size_t N>
@@ -139,10 +144,19 @@ constexpr std::array<double, 12> LOGARITHM = [] {
   return select(x == x, log, x);
 }
 
-// log(1 + x) for x > -1: what the sum's rounding took is given back.
+// 1/x, where a few digits do.
+[[gnu::always_inline]] inline Lanes rough_inverse(Lanes x) {
+#if defined(__AVX512F__)
+  return (Lanes)_mm512_rcp14_pd((__m512d)x);
+#else
+  return 1 / x;
+#endif
+}
+
+// log(1 + x) for x > -1: what the sum's rounding took, a unit in the last place, is given back.
 [[gnu::always_inline]] inline Lanes logarithm1p(Lanes x) {
   const Lanes sum = 1 + x;
-  return logarithm(sum) + (x - (sum - 1)) / sum;
+  return logarithm(sum) + (x - (sum - 1)) * rough_inverse(sum);
 }
 
 // sin x and cos x for x >= 0.

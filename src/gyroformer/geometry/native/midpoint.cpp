@@ -2,10 +2,10 @@
 // gyroformer/geometry/midpoint.py, where each form is explained. Eight results at a time, whose points come one after
 // the other.
 
-#include <vector>
 #include <omp.h>
 
-#include "rows.hpp"
+#include "columns.hpp"
+#include "dual.hpp"
 
 namespace {
 

@@ -1,13 +1,8 @@
-// The functions of gyroformer.geometry that act row by row, in double whatever the points' format. Each is the
-// torch form's text (parts.py, maps.py, gyro.py, charts.py) on inner products; see there for what each form is for.
+// Functions that act row by row and are made of a Möbius sum.
 
-#include "rows.hpp"
+#include "operations.hpp"
 
 namespace {
-
-template <class S> [[gnu::always_inline]] inline S conformal(const S &square, const S &k) {
-  return at_least(1.0 + k * square, EPS);
-}
 
 // x ⊕ p/C as (along x, along p, along the total Cx + p) over its denominator; see parts.gyro_sum.
 template <class S>
@@ -76,88 +71,11 @@ template <class S>
   return half;
 }
 
-// One vector, scaled.
-struct OfOne {
-  static constexpr int IN = 1, BASIS = 1, GRAMS = 1, PROBES = 0;
-  static constexpr bool SCALAR = false;
-  static constexpr int basis[1][MOST_IN] = {{1}}, grams[1][2] = {{0, 0}};
-};
-
-#define FINISH(...)                                                                                                  \
-  template <class S>                                                                                                 \
-  [[gnu::always_inline]] static inline void finish(const S *gram, [[maybe_unused]] const S *square, const S &k,      \
-                                                   [[maybe_unused]] double option, S *out) {                         \
-    __VA_ARGS__                                                                                                      \
-  }
-
-struct ExpMap0 : OfOne { FINISH(out[0] = tan_ratio(k * gram[0]);) };
-
-struct LogMap0 : OfOne { FINISH(out[0] = artan_ratio(k * gram[0]);) };
-
-// the option is 1 less the margin
-struct Project : OfOne {
-  FINISH(const Mask ball = value(k) < 0;
-         const S limit = option * inverse_sqrt(where(ball, -k, 1));
-         const S radius = safe_sqrt(gram[0]);
-         const Mask outside = ball & (value(radius) > value(limit));
-         out[0] = where(outside, limit / where(outside, radius, 1), 1);)
-};
-
-struct Dist0 : OfOne {
-  static constexpr bool SCALAR = true;
-  FINISH(out[0] = 2.0 * safe_sqrt(gram[0]) * artan_ratio(k * gram[0]);)
-};
-
-struct LambdaX : OfOne {
-  static constexpr bool SCALAR = true;
-  FINISH(out[0] = 2.0 / conformal(gram[0], k);)
-};
-
-// A point and a tangent vector at it, which is scaled.
-struct OfPointAndVector {
-  static constexpr int IN = 2, BASIS = 2, GRAMS = 1, PROBES = 0;
-  static constexpr bool SCALAR = false;
-  static constexpr int basis[2][MOST_IN] = {{1, 0}, {0, 1}}, grams[1][2] = {{0, 0}};
-};
-
-struct Transport0 : OfPointAndVector { FINISH(out[0] = constant<S>(0); out[1] = conformal(gram[0], k);) };
-
-struct Transport0Back : OfPointAndVector { FINISH(out[0] = constant<S>(0); out[1] = 1.0 / conformal(gram[0], k);) };
-
-struct ToRiemannian : OfPointAndVector {
-  FINISH(const S half = .5 * conformal(gram[0], k); out[0] = constant<S>(0); out[1] = half * half;)
-};
-
-struct Norm : OfPointAndVector {
-  static constexpr int GRAMS = 2;
-  static constexpr bool SCALAR = true;
-  static constexpr int grams[2][2] = {{0, 0}, {1, 1}};
-  FINISH(out[0] = 2.0 * safe_sqrt(gram[1]) / conformal(gram[0], k);)
-};
-
-struct Inner {
-  static constexpr int IN = 3, BASIS = 3, GRAMS = 2, PROBES = 0;
-  static constexpr bool SCALAR = true;
-  static constexpr int basis[3][MOST_IN] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, grams[2][2] = {{0, 0}, {1, 2}};
-  FINISH(const S lambda = 2.0 / conformal(gram[0], k); out[0] = gram[1] * (lambda * lambda);)
-};
-
-struct CoAdd : OfPointAndVector {
-  static constexpr int GRAMS = 2;
-  static constexpr int grams[2][2] = {{0, 0}, {1, 1}};
-  FINISH(const S cx = conformal(gram[0], k); const S cy = conformal(gram[1], k);
-         const S sum = select(value(k) > 0, 1.0 - (1.0 - cx) * (1.0 - cy), cx + cy - cx * cy);
-         const Lanes unit = select(value(sum) < 0, lanes(-EPS), lanes(EPS));
-         const S denominator = select(abs(value(sum)) < EPS, S(unit), sum);
-         out[0] = cy / denominator; out[1] = cx / denominator;)
-};
-
 // Two points x and y of which the first comes with the sign SIGN, and their sum. Near the pole (k > 0) the vector
 // `direct`, x - k|x|²y, is measured.
 template <int SIGN>
-struct OfTwoPoints {
+struct OfTwoPoints : Operation {
   static constexpr int IN = 2, BASIS = 3, GRAMS = 4, PROBES = 1;
-  static constexpr bool SCALAR = false;
   static constexpr int basis[3][MOST_IN] = {{SIGN, 0}, {0, 1}, {SIGN, 1}};
   static constexpr int grams[4][2] = {{0, 0}, {0, 1}, {1, 1}, {2, 2}};
 
@@ -189,7 +107,7 @@ struct MobiusAdd : OfTwoPoints<1> {
 };
 
 struct Dist : OfTwoPoints<-1> {
-  static constexpr bool SCALAR = true;
+  static constexpr Gives GIVES = Gives::Number;
   FINISH(const GyroSum<S> s = sum(gram, square, k);
          out[0] = 2.0 * half_distance(gram[3], s.conformal_x * conformal(gram[2], k), s.denominator, k);)
 };
@@ -206,10 +124,11 @@ struct LogMap : OfTwoPoints<-1> {
          out[3] = constant<S>(0);)
 };
 
-// x and a tangent vector u there: x ⊕ p/C with p = s u; the probes are the total Cx + su, and `direct`.
-struct ExpMap {
+// x and a tangent vector u there, followed for twice the length of h u, where h is Own's `half`: x ⊕ p/C with p = s u;
+// the probes are the total Cx + su, and `direct`.
+template <class Own>
+struct Walk : Operation {
   static constexpr int IN = 2, BASIS = 2, GRAMS = 3, PROBES = 2;
-  static constexpr bool SCALAR = false;
   static constexpr int basis[2][MOST_IN] = {{1, 0}, {0, 1}};
   static constexpr int grams[3][2] = {{0, 0}, {0, 1}, {1, 1}};
 
@@ -219,8 +138,8 @@ struct ExpMap {
   template <class S>
   [[gnu::always_inline]] static inline Step<S> step(const S *gram, const S &k) {
     const Mask sphere = value(k) > 0;
-    const S inverse = 1.0 / conformal(gram[0], k);
-    const S z = k * (gram[2] * (inverse * inverse));
+    const S half = Own::half(gram, k);
+    const S z = k * (gram[2] * (half * half));
     Step<S> s{constant<S>(0), constant<S>(1), constant<S>(1)};
     if (any(sphere)) {
       const S angle = where(sphere, z, 0);
@@ -234,7 +153,7 @@ struct ExpMap {
       s.scale = select(sphere, s.scale, chain(reach, t.ratio));
       s.share = where(~sphere, chain(reach, {t.rest, t.rest * t.ratio.value}), 1);
     }
-    s.scale = s.scale * inverse;
+    s.scale = s.scale * half;
     return s;
   }
   [[gnu::always_inline]] static inline Mask probed(const Lanes *, Lanes k) { return k == k; }  // always: the total is one
@@ -255,6 +174,31 @@ struct ExpMap {
          out[3] = constant<S>(0);)
 };
 
+struct ExpMap : Walk<ExpMap> {
+  template <class S>
+  [[gnu::always_inline]] static inline S half(const S *gram, const S &k) { return 1.0 / conformal(gram[0], k); }
+};
+
+// the number is the distance
+struct GeodesicUnit : Walk<GeodesicUnit> {
+  static constexpr Takes TAKES = Takes::Number;
+  template <class S>
+  [[gnu::always_inline]] static inline S half(const S *gram, const S &) {
+    const S norm = safe_sqrt(gram[2]);
+    return .5 * gram[3] / where(value(norm) > 0, norm, 1);
+  }
+};
+
+// a fraction, the number, of the way from x to y
+struct Geodesic {
+  struct First : LogMap {
+    static constexpr Takes TAKES = Takes::Number;
+    FINISH(LogMap::finish(gram, square, k, option, out);
+           for (int i = 0; i < BASIS; ++i) out[i] = out[i] * gram[GRAMS];)
+  };
+  using Second = ExpMap;
+};
+
 // u turned in the plane of a and b (gyro.rotate): u + out[0] a + out[1] b.
 template <class S>
 [[gnu::always_inline]] inline void rotate(const S &aa, const S &ab, const S &bb, const S &au, const S &bu, const S &p,
@@ -271,9 +215,8 @@ template <class S>
 }
 
 // gyr[a, b]u
-struct Gyration {
+struct Gyration : Operation {
   static constexpr int IN = 3, BASIS = 4, GRAMS = 6, PROBES = 1;
-  static constexpr bool SCALAR = false;
   static constexpr int basis[4][MOST_IN] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}};
   static constexpr int grams[6][2] = {{0, 0}, {0, 1}, {1, 1}, {3, 3}, {0, 2}, {1, 2}};
   [[gnu::always_inline]] static inline Mask probed(const Lanes *gram, Lanes k) {
@@ -293,9 +236,8 @@ struct Gyration {
 };
 
 // gyr[y, -x]v λx/λy: the plane of y and -x is that of y - x and -x, and y - x does not cancel
-struct Transport {
+struct Transport : Operation {
   static constexpr int IN = 3, BASIS = 4, GRAMS = 7, PROBES = 1;
-  static constexpr bool SCALAR = false;
   static constexpr int basis[4][MOST_IN] = {{-1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {-1, 1, 0}};
   static constexpr int grams[7][2] = {{0, 0}, {0, 1}, {1, 1}, {3, 3}, {3, 0}, {3, 2}, {0, 2}};
   [[gnu::always_inline]] static inline Mask probed(const Lanes *gram, Lanes k) { return Gyration::probed(gram, k); }
@@ -315,38 +257,11 @@ struct Transport {
 
 }  // namespace
 
-// name(layout, wide, option, k, three vectors, out), and name_backward(layout, wide, option, k, three vectors, gradient,
-// gradients of the vectors and of k, null where not wanted); `wide` says that all but k are double, not float
-#define ROWS(name, Op)                                                                                                \
-  extern "C" void gyroformer_##name(const Layout *layout, int wide, double option, const double *k, const void *x,    \
-                                    const void *y, const void *z, void *out) {                                        \
-    const bool w = wide;                                                                                              \
-    const Input in[MOST_IN] = {{x, w}, {y, w}, {z, w}};                                                               \
-    forward<Op>(*layout, option, k, in, {out, w});                                                                    \
-  }                                                                                                                   \
-  extern "C" void gyroformer_##name##_backward(const Layout *layout, int wide, double option, const double *k,        \
-                                               const void *x, const void *y, const void *z, const void *grad,         \
-                                               void *grad_x, void *grad_y, void *grad_z, double *grad_k) {            \
-    const bool w = wide;                                                                                              \
-    const Input in[MOST_IN] = {{x, w}, {y, w}, {z, w}};                                                               \
-    const Output grads[MOST_IN] = {{grad_x, w}, {grad_y, w}, {grad_z, w}};                                            \
-    backward<Op>(*layout, option, k, in, {grad, w}, grads, grad_k);                                                   \
-  }
-
-ROWS(expmap0, ExpMap0)
-ROWS(logmap0, LogMap0)
-ROWS(project, Project)
-ROWS(dist0, Dist0)
-ROWS(lambda_x, LambdaX)
-ROWS(parallel_transport0, Transport0)
-ROWS(parallel_transport0back, Transport0Back)
-ROWS(egrad2rgrad, ToRiemannian)
-ROWS(norm, Norm)
-ROWS(inner, Inner)
-ROWS(mobius_coadd, CoAdd)
 ROWS(mobius_add, MobiusAdd)
 ROWS(dist, Dist)
 ROWS(logmap, LogMap)
 ROWS(expmap, ExpMap)
-ROWS(gyration, Gyration)
-ROWS(parallel_transport, Transport)
+NARROW_ROWS(gyration, Gyration)
+NARROW_ROWS(parallel_transport, Transport)
+ROWS(geodesic_unit, GeodesicUnit)
+ROWS(geodesic, Geodesic)
