@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from gyroformer.operators import operator
 from gyroformer.ops.native import fused
 from gyroformer.ops.native.calls import call, contiguous, like
 
@@ -48,7 +49,7 @@ def feed_forward(u: Tensor, k: Tensor, weights: Weights, eps: float) -> Tensor:
     return _feed_forward(u, k, list(weights), eps)
 
 
-@torch.library.custom_op("gyroformer::attention_step", mutates_args=())
+@operator("attention_step")
 def _attention_step(
     u: Tensor, k: Tensor, weights: list[Tensor], mask: Tensor | None, read: int, eps: float
 ) -> tuple[Tensor, Tensor]:
@@ -72,7 +73,7 @@ def _attention_step_like(u: Tensor, k: Tensor, read: int) -> tuple[Tensor, Tenso
     return u.new_empty(u.shape[0], read, u.shape[2]), u.new_empty(u.shape[0], k.shape[0], width, width + 1)
 
 
-@torch.library.custom_op("gyroformer::attention_step_backward", mutates_args=())
+@operator("attention_step_backward")
 def _attention_step_backward(
     u: Tensor, k: Tensor, weights: list[Tensor], mask: Tensor | None, sums: Tensor, grad: Tensor, eps: float
 ) -> list[Tensor]:
@@ -92,7 +93,7 @@ def _(
     return [like(one) for one in (u, *weights, k)]
 
 
-@torch.library.custom_op("gyroformer::feed_forward", mutates_args=())
+@operator("feed_forward")
 def _feed_forward(u: Tensor, k: Tensor, weights: list[Tensor], eps: float) -> Tensor:
     out = like(u)
     call("gyroformer_feed_forward", [*contiguous(u, *weights, k), out], *_sizes(u, k, weights), eps)
@@ -104,7 +105,7 @@ def _(u: Tensor, k: Tensor, weights: list[Tensor], eps: float) -> Tensor:
     return like(u)
 
 
-@torch.library.custom_op("gyroformer::feed_forward_backward", mutates_args=())
+@operator("feed_forward_backward")
 def _feed_forward_backward(
     u: Tensor, k: Tensor, weights: list[Tensor], grad: Tensor, eps: float
 ) -> list[Tensor]:
