@@ -174,3 +174,11 @@ def attention(qkv: Tensor, k: Tensor, mask: Tensor | None, read: int | None = No
 def gyro_sum(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
     """Return the Möbius sum p ⊕ x of points given and returned as tangent vectors ``(..., H, d)``; ``k (H,)``."""
     return _gyro_sum(p, x, k)
+
+
+#: what the operators of wide blocks are made of: attention with the sums that its gradient needs, and the gradients
+attention_and_sums, attention_gradients, gyro_sum_gradients = (
+    _attention,
+    _attention_backward,
+    _gyro_sum_backward,
+)

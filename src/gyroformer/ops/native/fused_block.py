@@ -137,7 +137,7 @@ def _attention_step_vjp(ctx: Any, grad: Tensor, grad_sums: Tensor | None) -> tup
         from gyroformer.ops.blockwise import attention_step
 
         layout = TokenLayout(mask, read=ctx.read)
-        form = functools.partial(_of_all, attention_step, eps=ctx.eps, layout=layout)
+        form = functools.partial(of_all, attention_step, eps=ctx.eps, layout=layout)
         by_u, by_k, *by_weights = fused.torch_gradients(form, (u, k, *weights), grad)
     else:
         by_u, *by_weights, by_k = _attention_step_backward(u, k, weights, mask, sums, grad, ctx.eps)
@@ -154,14 +154,15 @@ def _feed_forward_vjp(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     if torch.is_grad_enabled():
         from gyroformer.ops.blockwise import feed_forward
 
-        form = functools.partial(_of_all, feed_forward, eps=ctx.eps)
+        form = functools.partial(of_all, feed_forward, eps=ctx.eps)
         by_u, by_k, *by_weights = fused.torch_gradients(form, (u, k, *weights), grad)
     else:
         by_u, *by_weights, by_k = _feed_forward_backward(u, k, weights, grad, ctx.eps)
     return by_u, by_k, by_weights, None
 
 
-def _of_all(form: Any, u: Tensor, k: Tensor, *weights: Tensor, **options: Any) -> Tensor:
+def of_all(form: Any, u: Tensor, k: Tensor, *weights: Tensor, **options: Any) -> Tensor:
+    """Return a form of a part of a block for weights that are given one by one."""
     found: Tensor = form(u, k, Weights(*weights), **options)
     return found
 
