@@ -10,6 +10,7 @@ is all but these three, the cost of a command however short it trains. Rows of o
 
 import argparse
 import csv
+import gc
 import json
 import subprocess
 import sys
@@ -54,6 +55,9 @@ class Stopwatch:
 def work(words: list[str], out: Path) -> None:
     """Do a job in this process and write what its parts took."""
     watch = Stopwatch()
+    from gyroformer.__main__ import COLLECT_AFTER
+
+    gc.set_threshold(*COLLECT_AFTER)  # as the command does
     from gyroformer.cli.app import app
     from gyroformer.jobs import run
     from gyroformer.train import loop

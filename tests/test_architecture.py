@@ -18,6 +18,7 @@ LAYERS = [
         "arrays",
         "cache",
         "options",
+        "operators",
         "compiled",
         "processes",
         "geometry",

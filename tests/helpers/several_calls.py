@@ -189,7 +189,9 @@ def train_flat(files, out):
     In a flat space a vector added to all points changes no distance. The last bias of a block adds one, and so does
     that of a hidden unit that is positive at every node: their gradients are rounding, of which Adam makes whole steps.
     """
-    plain = torch.optim.Adam.step
+    from gyroformer.train.adam import Adam
+
+    plain = Adam.step
 
     def step(optimizer, *args, **kwargs):
         if not optimizer.state:
@@ -199,7 +201,7 @@ def train_flat(files, out):
                 gradient[gradient.abs() < 1e-5 * largest] = 0
         return plain(optimizer, *args, **kwargs)
 
-    torch.optim.Adam.step = step
+    Adam.step = step
     train_all(list(FLAT_JOB), files, out)
 
 

@@ -7,7 +7,7 @@ from gyroformer import geometry
 from gyroformer.compiled import torch_forms
 from gyroformer.ops.distance_attention import distance_attention, score
 from gyroformer.ops.lifted import sine_cosine
-from gyroformer.ops.native import build, fused_distance_attention
+from gyroformer.ops.native import build
 
 needs_compiler = pytest.mark.skipif(build.library() is None, reason="no C++ compiler on this machine")
 HEADS, WIDTH, DEPTH = 3, 4, 5
@@ -101,7 +101,7 @@ def test_the_operator_is_as_torch_expects():
     rest = [leaves[name] for name in NAMES[2:]]
     segment = torch.zeros(70, dtype=torch.int64)
     torch.library.opcheck(
-        fused_distance_attention.attend,
+        torch.ops.gyroformer.distance_attention.default,
         (*points, *rest, segment),
         test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
     )

@@ -1,4 +1,4 @@
-"""The parts of a narrow block as one operator each, against the torch forms in float64: value and every gradient."""
+"""The parts of a block as one operator each, against the torch forms in float64: value and every gradient."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from gyroformer import nn
 from gyroformer.compiled import torch_forms
 from gyroformer.ops.attention import TokenLayout
 from gyroformer.ops.blockwise import attention_step, feed_forward
-from gyroformer.ops.native import build, fused_block
+from gyroformer.ops.native import build, fused_block, wide_block
 from gyroformer.ops.native.fused_block import Weights
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C++ compiler on this machine")
@@ -46,8 +46,8 @@ def feeding(*given):
     return feed_forward(*given, eps=EPS)
 
 
-def check(function, given):
-    assert fused_block.usable(*given, EPS)
+def check(function, given, operators=fused_block):
+    assert operators.usable(*given, EPS)
     got = results(function, *given, torch.float32)
     with torch_forms():
         want, plain = (results(function, *given, dtype) for dtype in (torch.float64, torch.float32))
@@ -76,6 +76,32 @@ def test_feed_forward_equals_the_torch_form(k, dim, hidden):
     check(feeding, draw(k, dim, hidden=hidden))
 
 
+@pytest.mark.parametrize("k", CURVATURES)
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("read", [None, 70])
+def test_wide_attention_equals_the_torch_form(k, masked, read):
+    mask = torch.rand(2, 77, generator=torch.Generator().manual_seed(1)) < 0.7 if masked else None
+    given = draw(k, 72)
+    assert not fused_block.usable(*given, EPS)
+    check(attending(TokenLayout(mask, read=read)), given, wide_block)
+
+
+@pytest.mark.parametrize("dim, hidden", [(72, 72), (8, 80)])
+@pytest.mark.parametrize("k", CURVATURES)
+def test_a_wide_feed_forward_part_equals_the_torch_form(k, dim, hidden):
+    given = draw(k, dim, hidden=hidden)
+    assert not fused_block.usable(*given, EPS)
+    check(feeding, given, wide_block)
+
+
+def test_a_wide_part_is_the_same_compiled():
+    for function, hidden in ((attending(), None), (feeding, 80)):
+        given = draw([-0.7, 0.5], 72, hidden=hidden)
+        compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+        eager, found = (results(form, *given, torch.float32) for form in (function, compiled))
+        torch.testing.assert_close(found, eager, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("tokens", [1, 63, 64, 65, 200])
 def test_any_number_of_tokens_and_threads(tokens):
     threads = torch.get_num_threads()
@@ -100,9 +126,19 @@ def test_operators_are_sound_for_the_compiler():
     torch.library.opcheck(torch.ops.gyroformer.feed_forward.default, (*given[:2], given[2:], EPS))
 
 
-@pytest.mark.parametrize("hidden", [None, 6])
-def test_a_second_derivative_comes_from_the_torch_form(hidden):
-    u, k, weights = draw([-1.0, 1.0], 4, hidden=hidden, tokens=9)
+def test_wide_operators_are_sound_for_the_compiler():
+    for hidden in (None, 66):
+        u, k, weights = draw([-1.0, 1.0], 66, hidden=hidden, tokens=9)
+        given = [t.requires_grad_() for t in (u, k, *weights)]
+        operators, rest = torch.ops.gyroformer, (None, 5, EPS) if hidden is None else (EPS,)
+        called = operators.wide_attention_step if hidden is None else operators.wide_feed_forward
+        tests = ("test_schema", "test_faketensor", "test_autograd_registration")
+        torch.library.opcheck(called.default, (*given[:2], given[2:], *rest), test_utils=tests)
+
+
+@pytest.mark.parametrize("dim, hidden", [(4, None), (4, 6), (66, None), (4, 66)])
+def test_a_second_derivative_comes_from_the_torch_form(dim, hidden):
+    u, k, weights = draw([-1.0, 1.0], dim, hidden=hidden, tokens=9)
     function = feeding if hidden else attending()
 
     def second():

@@ -7,7 +7,7 @@ import torch
 
 from gyroformer.errors import UsageError
 from gyroformer.ops.lifted import REACH, sine_cosine
-from gyroformer.ops.native import build, fused, fused_pair_list
+from gyroformer.ops.native import build, fused
 from gyroformer.ops.pairs import pair_squared_dist
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C++ compiler on this machine")
@@ -102,7 +102,7 @@ def test_it_can_be_differentiated_again():
 
 def test_the_operator_is_sound_for_the_compiler():
     points = [t.requires_grad_() for t in draw([-1.0, 0.7], 0.5)]
-    torch.library.opcheck(fused_pair_list.pair_squared_dist, (*points, *some_pairs(50)))
+    torch.library.opcheck(torch.ops.gyroformer.pair_distances.default, (*points, *some_pairs(50)))
 
 
 @pytest.mark.parametrize(

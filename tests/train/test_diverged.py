@@ -17,6 +17,7 @@ from gyroformer.models import HGCN
 from gyroformer.runs.folder import RunFolder
 from gyroformer.tasks import NodeClassification
 from gyroformer.train import TrainOptions, fit
+from gyroformer.train.adam import Adam
 from gyroformer.train.diverged import find_culprit
 from gyroformer.train.learner import Learner
 
@@ -167,7 +168,7 @@ def test_the_pass_is_repeated_with_the_same_random_numbers(model):
 
 
 def test_a_step_into_infinity_is_not_kept_even_if_the_figures_are_finite(model, caplog, monkeypatch):
-    step, steps = torch.optim.Adam.step, []
+    step, steps = Adam.step, []
 
     def overflowing(self):
         step(self)
@@ -175,7 +176,7 @@ def test_a_step_into_infinity_is_not_kept_even_if_the_figures_are_finite(model, 
         if len(steps) == 4:
             model.tokenizer.node_type.data[2] = math.inf
 
-    monkeypatch.setattr(torch.optim.Adam, "step", overflowing)
+    monkeypatch.setattr(Adam, "step", overflowing)
 
     class Coarse(ToyTask):
         def evaluate(self, model):

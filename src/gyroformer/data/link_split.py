@@ -65,7 +65,7 @@ class LinkSplit:
         Beside them it carries node features, labels and ids. Whatever else ``data`` holds (eigenvectors, tokens) may
         come from all edges, and is left out. Edges keep their order, direction, weights and features.
         """
-        from torch_geometric.data import Data
+        from gyroformer.graphs.pyg import Data
 
         edge_index = data.edge_index
         train = self.train.to(edge_index.device)

@@ -95,7 +95,7 @@ class NodeColumns:
 
     def _raw(self, graph: object, number: int) -> "Data":
         """Return a graph with the columns as they are."""
-        from torch_geometric.data import Data
+        from gyroformer.graphs.pyg import Data
 
         try:
             clean = self._clean(graph)
@@ -121,7 +121,7 @@ class NodeColumns:
         return data
 
     def _clean(self, graph: object) -> "Data":
-        from torch_geometric.data import Data
+        from gyroformer.graphs.pyg import Data
 
         if isinstance(graph, Data):
             if self.names is not None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from gyroformer import compiled
+from gyroformer.operators import constant
 
 KERNELS = compiled.Kernels(Path(__file__).parent / "native")
 #: what a C function takes
@@ -22,7 +23,7 @@ Arguments = Sequence[type["ctypes._SimpleCData[Any]"]]
 FORMATS = (torch.float32, torch.float64)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def outside_functorch() -> bool:
     """Return whether no function transform (grad, vmap, jvp) is at work."""
     return bool(torch._C._functorch.maybe_current_level() is None)

@@ -30,6 +30,7 @@ from gyroformer.geometry.kernels import (
 )
 from gyroformer.geometry.precision import Curvature
 from gyroformer.geometry.row_layout import MOST_IN, Layout, layout_of
+from gyroformer.operators import constant, operator
 
 P = ParamSpec("P")
 
@@ -275,7 +276,7 @@ def _by_operator(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, An
     return out.unsqueeze(-1) if kwargs.get("keepdim", False) else out
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def _built() -> bool:
     return KERNELS.library() is not None
 
@@ -290,7 +291,7 @@ def _called(name: str, option: float, u: Tensor, k: Tensor) -> _Call | None:
     return None if layout is None else _Call(_every[name], layout, option)
 
 
-@torch.library.custom_op("gyroformer::row", mutates_args=())
+@operator("row")
 def _row(u: Tensor, k: Tensor, name: str, option: float) -> Tensor:
     call = _called(name, option, u, k)
     return _row_like(u, name) if call is None else _forward(call, k, None, u)
@@ -307,7 +308,7 @@ def _row_like(u: Tensor, name: str) -> Tensor:
     return u.new_empty(head if declared.scalar else (*head, width))
 
 
-@torch.library.custom_op("gyroformer::row_backward", mutates_args=())
+@operator("row_backward")
 def _row_backward(u: Tensor, k: Tensor, grad: Tensor, name: str, option: float) -> tuple[Tensor, Tensor]:
     call = _called(name, option, u, k)
     if call is None:

@@ -114,7 +114,7 @@ def graph_from_edges(
     Raises:
         DataError: if there is no node, an end is out of range, or sizes or values are wrong.
     """
-    from torch_geometric.data import Data
+    from gyroformer.graphs.pyg import Data
 
     source, target = checked_ends(source, target, num_nodes)
     names = _checked_ids(ids, num_nodes)

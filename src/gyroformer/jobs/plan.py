@@ -10,6 +10,7 @@ import torch
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.features import prepared_features
 from gyroformer.models import get_model
+from gyroformer.models.shapes import shapes_only
 from gyroformer.settings import JobSettings
 from gyroformer.tasks import TASKS, Task
 
@@ -134,7 +135,7 @@ def build_model(job: JobSettings, task: Task, *, device: str | None = None) -> "
     num_nodes = None if in_features else int(task.data.num_nodes or 0)
     spec = get_model(job.model.name)
     torch.manual_seed(job.seed)
-    with torch.device(device or "cpu"):
+    with shapes_only() if device == "meta" else torch.device(device or "cpu"):
         model = spec.make(in_features, num_nodes=num_nodes, classes=task.classes, **job.model.options)
     return model.to(device=device or job.device, dtype=getattr(torch, job.dtype))
 

@@ -191,7 +191,7 @@ def _is_own(run: Run, given: "Data") -> bool:
 
 def _in_order(data: "Data", ids: list[str], run: Path) -> "Data":
     """Return ``data`` with its nodes in the order of ``ids``: each has a learned vector, found by its index."""
-    from torch_geometric.data import Data
+    from gyroformer.graphs.pyg import Data
 
     names = [str(name) for name in data.ids]
     if names == ids:

@@ -100,7 +100,7 @@ def _within(matrix: Csr, nodes: Tensor, hops: int) -> Tensor:
 
 def _induced(graph: "Data", nodes: Tensor) -> "Data":
     """Return the part of a graph between ``nodes`` ``(S,)``, with relative weights."""
-    from torch_geometric.data import Data
+    from gyroformer.graphs.pyg import Data
 
     place = torch.full((int(graph.num_nodes or 0),), -1)
     place[nodes] = torch.arange(nodes.numel())

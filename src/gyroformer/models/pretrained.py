@@ -14,6 +14,7 @@ from torch import Tensor, nn
 import gyroformer
 from gyroformer.durable import make_folder, move_into_place, sha256_of, write_durably
 from gyroformer.errors import CorruptFileError, DataError, UsageError, in_file
+from gyroformer.models.shapes import shapes_only
 from gyroformer.options import FromOptions, from_plain
 from gyroformer.options.constructor import options_taken
 from gyroformer.untrusted import check_regular, read_json
@@ -55,7 +56,7 @@ class Pretrained(FromOptions, nn.Module):
                 f"{path / CONFIG}: is not of a model {cls.name!r} of this version ({error})"
             ) from None
         state = {n: t for n, t in read_weights(path, about["sha256"]).items() if not n.startswith(TASK)}
-        with torch.device("meta"):  # shapes without values: a configuration may ask for any amount of memory
+        with shapes_only():  # a configuration may ask for any amount of memory
             shapes = cls.of(options).state_dict()
         with in_file(path / WEIGHTS, CorruptFileError):
             dtype = check_tensors(shapes, state)

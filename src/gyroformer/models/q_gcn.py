@@ -67,7 +67,7 @@ class QGCN(TangentStack):
     a point, the maps at the pole are the identity on the space coordinates: points and distances are hyperbolic,
     class scores those of a flat network. With ``time_dim=dim`` there is no space part, and the space is a sphere.
     The default is 1: between the two the distance is no metric (it is 0 all along the light cone, so that nodes far
-    apart can pass for one), reconstruction starts much worse, and a step takes ten times as long.
+    apart can pass for one), reconstruction starts much worse.
 
     Published code departs: W log_0 is scaled to length 1 for each node; space parts, inner products and squared
     distances are cut off; features get a column of ones; for reconstruction only the first layer is trained, and

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from gyroformer.ops.attention import ONE_SEQUENCE, TokenLayout, attend_within, attended
 from gyroformer.ops.lifted import lift, sine_cosine, translate, unlift
-from gyroformer.ops.native import fused, fused_block, shared
+from gyroformer.ops.native import fused, fused_block, shared, wide_block
 from gyroformer.ops.native.fused_block import Weights
 
 
@@ -74,6 +74,8 @@ def attention_step(
         if layout.part is not None:
             return shared.attention_step(u, k, weights, eps, layout.read)
         return fused_block.attention_step(u, k, weights, eps, attended(layout.mask), layout.read)
+    if whole and layout.part is None and wide_block.usable(u, k, weights, eps):
+        return wide_block.attention_step(u, k, weights, eps, attended(layout.mask), layout.read)
     qkv = F.linear(_normalised(u, weights, eps), weights.first, weights.first_bias)
     mixed = tangent_attention(qkv.unflatten(-1, (3, len(k), -1)), k, kind="linear", layout=layout)
     step = F.linear(mixed.flatten(-2).to(u.dtype), weights.second, weights.second_bias)
@@ -93,6 +95,8 @@ def feed_forward(
     """
     if fused_block.usable(u, k, weights, eps):
         return fused_block.feed_forward(u, k, weights, eps)
+    if wide_block.usable(u, k, weights, eps):
+        return wide_block.feed_forward(u, k, weights, eps)
     hidden = F.relu(F.linear(_normalised(u, weights, eps), weights.first, weights.first_bias))
     return added(F.linear(hidden, weights.second, weights.second_bias), u, k)
 

@@ -118,10 +118,19 @@ def smallest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     found, columns = values.topk(count, largest=False, sorted=True)
     if not count:
         return found, columns
-    # topk takes any of equals: rows where that makes a difference are sorted in full
+    # topk takes any of equals: where that makes a difference, all that could be meant are sorted
     unclear = (values <= found[:, -1:]).sum(1) > count
     unclear |= (found.diff(dim=1) == 0).any(1)
     if bool(unclear.any()):
-        order = values[unclear].argsort(dim=1, stable=True)[:, :count]
-        columns[unclear], found[unclear] = order, values[unclear].gather(1, order)
+        columns[unclear] = _first_of_equals(values[unclear], found[unclear, -1:], count)
+        found[unclear] = values[unclear].gather(1, columns[unclear])
     return found, columns
+
+
+def _first_of_equals(values: Tensor, largest: Tensor, count: int) -> Tensor:
+    """Return the columns of the ``count`` smallest of each row, none of which is above ``largest``, in order."""
+    rows, columns = (~(values > largest)).nonzero(as_tuple=True)  # NaN, which is last, is not above anything
+    order = values[rows, columns].argsort(stable=True)
+    order = order[rows[order].argsort(stable=True)]
+    begins = rows.bincount(minlength=len(values)).cumsum(0) - rows.bincount(minlength=len(values))
+    return columns[order[begins.unsqueeze(1) + torch.arange(count, device=values.device)]]

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 from torch import Tensor
 
 from gyroformer.ops.lifted import lift, translate_hyperbolic
@@ -96,6 +95,8 @@ class NearestIndex:
         ]
 
     def _cell(self, number: int, centre: int) -> _Cell:
+        from scipy.spatial import cKDTree  # few graphs need it, and every command would wait for it
+
         nodes = np.flatnonzero(self.owner == number)
         tree = cKDTree(self._seen(torch.from_numpy(nodes), centre))
         return _Cell(number, nodes, tree, centre, float(self.far[number][nodes].max()))

@@ -27,6 +27,8 @@ from torch.autograd.function import once_differentiable
 
 from gyroformer.geometry.precision import wide_dtype
 from gyroformer.geometry.quadric import UNRESOLVED, below_zero, stretch
+from gyroformer.ops.native import fused
+from gyroformer.ops.native.fused_pseudo import pseudo_sums
 from gyroformer.ops.pair_blocks import Sum, terms
 
 #: w beyond which points count as that far apart, above 45 radii: its square, which the derivative forms, is still
@@ -60,10 +62,21 @@ def pair_sums(
 ) -> Tensor:
     """Return Σ exp(a + b − d²) ``(N,)`` for ambient vectors ``(N, D)``; see :class:`~gyroformer.ops.pair_blocks.Sum`.
 
-    No N x N tensor is kept: the backward pass forms each block again. It has no second derivative.
+    No N x N tensor is kept: the backward pass forms each block again. It has no second derivative. Where all nodes of
+    an undirected graph are summed over, without biases, and results are float32 on a CPU, a C++ kernel meets each pair
+    once.
     """
+    graph = what.neighbours
+    if what.columns is None and bias is None and graph.back is None and _kernel_suffices(points, dtype):
+        found: Tensor = pseudo_sums(points, radius_squared, graph.indptr, graph.indices, time, what.squared)
+        return found
     result: Tensor = _Sums.apply(points, radius_squared, *(bias or (None, None)), time, what, dtype)
     return result
+
+
+def _kernel_suffices(points: Tensor, dtype: torch.dtype) -> bool:
+    formats = dtype == torch.float32 and points.dtype == torch.float64
+    return formats and points.device.type == "cpu" and fused.usable()
 
 
 def mirrored(points: Tensor, time: int) -> Tensor:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import torch
 
 from gyroformer.errors import DataError
 from gyroformer.graphs.adjacency import ranked_components, simple_adjacency
@@ -39,9 +40,18 @@ def distance_chart(run: RunRecord) -> Spec | None:
     sources = np.sort(draw.choice(nodes, min(SOURCES, nodes), replace=False))
     targets = np.sort(draw.choice(nodes, min(TARGETS, nodes), replace=False))
     steps = hops_from(simple_adjacency(run.graph.edges, nodes), sources, targets)
-    pairs = np.stack((np.repeat(sources, targets.size), np.tile(targets, sources.size)))
-    far = pair_distances(run.positions, pairs)
-    return _by_steps(steps.ravel(), far)
+    return _by_steps(steps.ravel(), _distances(run, sources, targets).ravel())
+
+
+def _distances(run: RunRecord, sources: Array, targets: Array) -> Array:
+    """Return the distances of some nodes from others; those of whole rows take a tenth of the time of pairs."""
+    if targets.size == len(run.ids):
+        with torch.no_grad():
+            squared = run.positions.squared_dist_rows(torch.from_numpy(sources))
+        return squared.clamp(min=0).sqrt().double().numpy()
+    return pair_distances(
+        run.positions, np.stack((np.repeat(sources, targets.size), np.tile(targets, sources.size)))
+    )
 
 
 def _by_steps(steps: Array, far: Array) -> Spec | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def batches(graphs: "Sequence[Data]", size: int) -> "Iterator[Data]":
     """Yield the graphs in their order, ``size`` at a time, as batches."""
-    from torch_geometric.data import Batch
+    from gyroformer.graphs.pyg import Batch
 
     for start in range(0, len(graphs), size):
         yield Batch.from_data_list(list(graphs[start : start + size]))
@@ -52,7 +52,8 @@ class WholeGraphs(Trainable):
     def loss(self, model: "GraphModel") -> "Tensor":
         """Return the loss of the next batch; after the last one the graphs are put in a new order."""
         import torch
-        from torch_geometric.data import Batch
+
+        from gyroformer.graphs.pyg import Batch
 
         if not self._left:
             self._left = torch.randperm(len(self.train)).tolist()

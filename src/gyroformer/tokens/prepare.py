@@ -19,6 +19,7 @@ from gyroformer.cache import user_cache
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.derived import derived, derived_weighted
 from gyroformer.graphs.spectral.laplacian import laplacian_identifiers
+from gyroformer.operators import untraced
 from gyroformer.options.models import EdgeTokens, IdentifierNorm, TokenOptions
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class GraphTokens:
         return GraphTokens(self.identifiers, self.edges[:, some], features)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
+@untraced
 def graph_tokens(data: "Data", options: TokenOptions) -> GraphTokens:
     """Return what the tokenizer needs of ``data``, one graph or a ``Batch``: what it carries, else computed."""
     _check(data)

@@ -11,6 +11,7 @@ from gyroformer.errors import CorruptFileError, UsageError
 from gyroformer.options.training import TrainOptions
 from gyroformer.runs.checkpoint import State
 from gyroformer.tasks.task import Trainable
+from gyroformer.train.adam import Adam
 
 #: what the learning rates are multiplied by, once, after a step that was not finite
 LOWERING = 0.1
@@ -36,7 +37,7 @@ class Learner:
             raise UsageError("the model has no parameter to train")
         curved = [p for name, p in self.parameters.items() if name.endswith("curvature")]
         others = [p for name, p in self.parameters.items() if not name.endswith("curvature")]
-        self.optimizer = torch.optim.Adam(
+        self.optimizer = Adam(
             [
                 {"params": others, "lr": settings.lr, "weight_decay": settings.weight_decay},
                 {"params": curved, "lr": settings.curvature_lr, "weight_decay": 0.0},

@@ -76,7 +76,8 @@ def to_graph(
 def _kind_of(obj: object) -> tuple[str, Any]:
     """Return what a graph is given as, and the function that makes it one."""
     from scipy.sparse import issparse
-    from torch_geometric.data import Data
+
+    from gyroformer.graphs.pyg import Data
 
     if isinstance(obj, (str, Path)):
         return "path", None

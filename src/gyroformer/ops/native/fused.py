@@ -12,13 +12,14 @@ from torch import Tensor
 
 from gyroformer.compiled import switched_off, torch_forms
 from gyroformer.geometry.kernels import outside_functorch
+from gyroformer.operators import constant, operator
 from gyroformer.ops.native import build, calls
 
 #: the two passes of attention over the tokens; the sums over all tokens lie between them
 FIRST, SECOND = 1, 2
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def _available() -> bool:
     return not switched_off() and build.library() is not None
 
@@ -39,7 +40,7 @@ def call(name: str, tensors: Sequence[Tensor | None], sizes: list[int], *, passe
     calls.call(name, tensors, long, [*which, heads, width])
 
 
-@torch.library.custom_op("gyroformer::attention", mutates_args=())
+@operator("attention")
 def _attention(qkv: Tensor, k: Tensor, mask: Tensor | None, read: int) -> tuple[Tensor, Tensor]:
     batch, tokens, _, heads, width = qkv.shape
     out = qkv.new_empty(batch, read, heads, width)
@@ -56,7 +57,7 @@ def _(qkv: Tensor, k: Tensor, mask: Tensor | None, read: int) -> tuple[Tensor, T
     return qkv.new_empty(batch, read, heads, width), qkv.new_empty(batch, heads, width, width + 1)
 
 
-@torch.library.custom_op("gyroformer::attention_backward", mutates_args=())
+@operator("attention_backward")
 def _attention_backward(
     qkv: Tensor, k: Tensor, mask: Tensor | None, sums: Tensor, grad: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -107,7 +108,7 @@ def _attention_vjp(ctx, grad: Tensor, grad_sums: Tensor | None) -> tuple[Tensor,
 _attention.register_autograd(_attention_vjp, setup_context=_attention_setup)
 
 
-@torch.library.custom_op("gyroformer::gyro_sum", mutates_args=())
+@operator("gyro_sum")
 def _gyro_sum(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
     call("gyroformer_sum", [p.contiguous(), x.contiguous(), k.contiguous(), out], _rows(x))
@@ -119,7 +120,7 @@ def _(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
-@torch.library.custom_op("gyroformer::gyro_sum_backward", mutates_args=())
+@operator("gyro_sum_backward")
 def _gyro_sum_backward(p: Tensor, x: Tensor, k: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     grad_p, grad_x, grad_k = (torch.empty_like(t, memory_format=torch.contiguous_format) for t in (p, x, k))
     inputs: list[Tensor | None] = [t.contiguous() for t in (p, x, k, grad)]
@@ -173,3 +174,11 @@ def attention(qkv: Tensor, k: Tensor, mask: Tensor | None, read: int | None = No
 def gyro_sum(p: Tensor, x: Tensor, k: Tensor) -> Tensor:
     """Return the Möbius sum p ⊕ x of points given and returned as tangent vectors ``(..., H, d)``; ``k (H,)``."""
     return _gyro_sum(p, x, k)
+
+
+#: what the operators of wide blocks are made of: attention with the sums that its gradient needs, and the gradients
+attention_and_sums, attention_gradients, gyro_sum_gradients = (
+    _attention,
+    _attention_backward,
+    _gyro_sum_backward,
+)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from gyroformer.operators import operator
 from gyroformer.ops.native import fused
 from gyroformer.ops.native.calls import call, contiguous, like
 
@@ -48,7 +49,7 @@ def feed_forward(u: Tensor, k: Tensor, weights: Weights, eps: float) -> Tensor:
     return _feed_forward(u, k, list(weights), eps)
 
 
-@torch.library.custom_op("gyroformer::attention_step", mutates_args=())
+@operator("attention_step")
 def _attention_step(
     u: Tensor, k: Tensor, weights: list[Tensor], mask: Tensor | None, read: int, eps: float
 ) -> tuple[Tensor, Tensor]:
@@ -72,7 +73,7 @@ def _attention_step_like(u: Tensor, k: Tensor, read: int) -> tuple[Tensor, Tenso
     return u.new_empty(u.shape[0], read, u.shape[2]), u.new_empty(u.shape[0], k.shape[0], width, width + 1)
 
 
-@torch.library.custom_op("gyroformer::attention_step_backward", mutates_args=())
+@operator("attention_step_backward")
 def _attention_step_backward(
     u: Tensor, k: Tensor, weights: list[Tensor], mask: Tensor | None, sums: Tensor, grad: Tensor, eps: float
 ) -> list[Tensor]:
@@ -92,7 +93,7 @@ def _(
     return [like(one) for one in (u, *weights, k)]
 
 
-@torch.library.custom_op("gyroformer::feed_forward", mutates_args=())
+@operator("feed_forward")
 def _feed_forward(u: Tensor, k: Tensor, weights: list[Tensor], eps: float) -> Tensor:
     out = like(u)
     call("gyroformer_feed_forward", [*contiguous(u, *weights, k), out], *_sizes(u, k, weights), eps)
@@ -104,7 +105,7 @@ def _(u: Tensor, k: Tensor, weights: list[Tensor], eps: float) -> Tensor:
     return like(u)
 
 
-@torch.library.custom_op("gyroformer::feed_forward_backward", mutates_args=())
+@operator("feed_forward_backward")
 def _feed_forward_backward(
     u: Tensor, k: Tensor, weights: list[Tensor], grad: Tensor, eps: float
 ) -> list[Tensor]:
@@ -136,7 +137,7 @@ def _attention_step_vjp(ctx: Any, grad: Tensor, grad_sums: Tensor | None) -> tup
         from gyroformer.ops.blockwise import attention_step
 
         layout = TokenLayout(mask, read=ctx.read)
-        form = functools.partial(_of_all, attention_step, eps=ctx.eps, layout=layout)
+        form = functools.partial(of_all, attention_step, eps=ctx.eps, layout=layout)
         by_u, by_k, *by_weights = fused.torch_gradients(form, (u, k, *weights), grad)
     else:
         by_u, *by_weights, by_k = _attention_step_backward(u, k, weights, mask, sums, grad, ctx.eps)
@@ -153,14 +154,15 @@ def _feed_forward_vjp(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     if torch.is_grad_enabled():
         from gyroformer.ops.blockwise import feed_forward
 
-        form = functools.partial(_of_all, feed_forward, eps=ctx.eps)
+        form = functools.partial(of_all, feed_forward, eps=ctx.eps)
         by_u, by_k, *by_weights = fused.torch_gradients(form, (u, k, *weights), grad)
     else:
         by_u, *by_weights, by_k = _feed_forward_backward(u, k, weights, grad, ctx.eps)
     return by_u, by_k, by_weights, None
 
 
-def _of_all(form: Any, u: Tensor, k: Tensor, *weights: Tensor, **options: Any) -> Tensor:
+def of_all(form: Any, u: Tensor, k: Tensor, *weights: Tensor, **options: Any) -> Tensor:
+    """Return a form of a part of a block for weights that are given one by one."""
     found: Tensor = form(u, k, Weights(*weights), **options)
     return found
 

@@ -5,11 +5,12 @@ import functools
 import torch
 from torch import Tensor
 
+from gyroformer.operators import operator
 from gyroformer.ops.native.calls import call, contiguous, like
 from gyroformer.ops.native.fused import torch_gradients
 
 
-@torch.library.custom_op("gyroformer::distance_attention", mutates_args=())
+@operator("distance_attention")
 def attend(
     query_sine: Tensor,
     query_cosine: Tensor,
@@ -38,7 +39,7 @@ def _(query_sine: Tensor, *others: Tensor) -> tuple[Tensor, Tensor]:
     return like(values), values.new_empty(values.shape[:2])
 
 
-@torch.library.custom_op("gyroformer::distance_attention_backward", mutates_args=())
+@operator("distance_attention_backward")
 def _backward(
     query_sine: Tensor,
     query_cosine: Tensor,

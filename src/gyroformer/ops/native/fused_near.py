@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from gyroformer.errors import UsageError
+from gyroformer.operators import operator
 from gyroformer.ops.native.calls import call, contiguous, like, no_setup
 from gyroformer.ops.near_field import Bias, NearField
 from gyroformer.ops.neighbours import Neighbours
@@ -16,7 +17,7 @@ def packed(sine: Tensor, cosine: Tensor) -> Tensor:
     return torch.cat((sine.flatten(1), cosine.flatten(1)), 1)
 
 
-@torch.library.custom_op("gyroformer::near_partition", mutates_args=())
+@operator("near_partition")
 def _near_partition(
     points: Tensor,
     k: Tensor,
@@ -41,7 +42,7 @@ def _(points: Tensor, *_: object) -> Tensor:
     return points.new_empty(points.shape[0])
 
 
-@torch.library.custom_op("gyroformer::near_partition_backward", mutates_args=())
+@operator("near_partition_backward")
 def _near_partition_backward(
     points: Tensor,
     k: Tensor,

@@ -4,11 +4,12 @@ import torch
 from torch import Tensor
 
 from gyroformer.errors import UsageError
+from gyroformer.operators import operator
 from gyroformer.ops.native.calls import check_nodes
 from gyroformer.ops.native.fused import call, torch_gradients
 
 
-@torch.library.custom_op("gyroformer::pair_distances", mutates_args=())
+@operator("pair_distances")
 def pair_squared_dist(sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, target: Tensor) -> Tensor:
     """Return the squared distances ``(M,)``; see :func:`gyroformer.ops.pairs.pair_squared_dist`."""
     if source.dim() != 1 or source.shape != target.shape:
@@ -28,7 +29,7 @@ def _(sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, target: Tensor) -
     return sine.new_empty(source.shape[0])
 
 
-@torch.library.custom_op("gyroformer::pair_distances_backward", mutates_args=())
+@operator("pair_distances_backward")
 def _backward(
     sine: Tensor, cosine: Tensor, k: Tensor, source: Tensor, target: Tensor, grad: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:

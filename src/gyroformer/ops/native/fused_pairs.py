@@ -1,9 +1,9 @@
 """The C++ sums over all pairs of nodes as a torch operator: it differentiates once, compiles, and exports."""
 
-import torch
 from torch import Tensor
 
 from gyroformer.errors import UsageError
+from gyroformer.operators import operator
 from gyroformer.ops.native.calls import call, contiguous, like, no_setup
 from gyroformer.ops.neighbours import Neighbours
 
@@ -16,7 +16,7 @@ def sizes(
     return [nodes, nodes if columns is None else columns.numel()], [heads, width, int(not squared), *share]
 
 
-@torch.library.custom_op("gyroformer::log_partition", mutates_args=())
+@operator("log_partition")
 def _log_partition(
     sine: Tensor,
     cosine: Tensor,
@@ -42,7 +42,7 @@ def _(sine: Tensor, *_: object) -> Tensor:
     return sine.new_empty(sine.shape[0])
 
 
-@torch.library.custom_op("gyroformer::log_partition_backward", mutates_args=())
+@operator("log_partition_backward")
 def _log_partition_backward(
     sine: Tensor,
     cosine: Tensor,

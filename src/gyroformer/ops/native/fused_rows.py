@@ -1,12 +1,12 @@
 """The C++ distances from nodes to all others, or to lists of them, as a torch operator without derivatives."""
 
-import torch
 from torch import Tensor
 
+from gyroformer.operators import operator
 from gyroformer.ops.native.calls import call, check_nodes
 
 
-@torch.library.custom_op("gyroformer::distance_rows", mutates_args=())
+@operator("distance_rows")
 def distance_rows(sine: Tensor, cosine: Tensor, k: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Return the squared distances ``(R, K)`` from the nodes ``rows (R,)`` to ``columns``, ``(K,)`` or ``(R, K)``."""
     for nodes in (rows, columns):

@@ -5,12 +5,13 @@ import functools
 import torch
 from torch import Tensor
 
+from gyroformer.operators import operator
 from gyroformer.ops.native import calls
 from gyroformer.ops.native.calls import contiguous, like
 from gyroformer.ops.native.fused import as_bytes, torch_gradients
 
 
-@torch.library.custom_op("gyroformer::softmax_attention", mutates_args=())
+@operator("softmax_attention")
 def attend(
     query: Tensor, key: Tensor, lifted: Tensor, keep: Tensor | None, causal: bool
 ) -> tuple[Tensor, Tensor]:
@@ -29,7 +30,7 @@ def _(query: Tensor, key: Tensor, lifted: Tensor, keep: Tensor | None, causal: b
     return _outputs(query, lifted)
 
 
-@torch.library.custom_op("gyroformer::softmax_attention_backward", mutates_args=())
+@operator("softmax_attention_backward")
 def _backward(
     query: Tensor,
     key: Tensor,
