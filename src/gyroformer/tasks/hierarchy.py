@@ -168,7 +168,8 @@ class Hierarchy(Task):
         curvature = float(model.curvatures[-1, 0].detach())
         unit = abs(curvature) ** -0.5 if curvature else 1.0
         # a tangent vector of a stereographic space is half as long as its geodesic
-        model.start_at(torch.from_numpy(unit / 2 * self.order.layout.coordinates()))
+        places = unit / 2 * self.order.layout.coordinates()
+        model.start_at(torch.as_tensor(places, device=self.below.device))
         self.score.weigh_depth(DEPTH_BY_RADIUS * unit * float(self.order.layout.radius.max()))
 
     def loss(self, model: "GraphModel") -> "Tensor":
