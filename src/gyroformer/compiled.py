@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -23,7 +24,7 @@ from gyroformer.durable import move_into_place, sha256_of
 from gyroformer.errors import GyroformerError
 
 FLAGS = [
-    *("-std=c++17", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared"),
+    *("-std=c++17", "-O3", "-march=native", "-fopenmp", "-fPIC"),
     # square roots and selections become vector instructions; nothing here gives up IEEE results
     *("-fno-math-errno", "-fno-trapping-math"),
 ]
@@ -99,18 +100,23 @@ class Kernels:
         return self.compile(compiler, folder, stem)
 
     def compile(self, compiler: str, folder: Path, stem: str) -> Path:
-        """Return the library, compiled into ``folder``."""
-        _say_once("compiling C++ kernels, once on this machine: half a minute or so", logging.INFO)
-        handle, name = tempfile.mkstemp(dir=folder, suffix=".part")
-        os.close(handle)
-        part = Path(name)
-        try:
-            _run([compiler, *self.flags, *map(str, self.sources), "-o", name], patience=PATIENCE)
-            target = folder / _name(stem, part)
+        """Return the library, compiled into ``folder``: source by source, as many at a time as there are cores."""
+        _say_once("compiling C++ kernels, once on this machine: a minute or so", logging.INFO)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            objects = [str(Path(scratch) / f"{source.stem}.o") for source in self.sources]
+            command = [compiler, *self.flags]
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                jobs = [
+                    pool.submit(_run, [*command, "-c", str(source), "-o", to], patience=PATIENCE)
+                    for source, to in zip(self.sources, objects, strict=True)
+                ]
+            for job in jobs:
+                job.result()
+            part = Path(scratch) / "library.so"
+            _run([*command, "-shared", *objects, "-o", str(part)], patience=PATIENCE)
             part.chmod(0o700)  # by default a compiler asks the umask, which may let others write
+            target = folder / _name(stem, part)
             move_into_place(part, target)
-        finally:
-            part.unlink(missing_ok=True)
         return target
 
 

@@ -191,7 +191,7 @@ def test_the_build_is_said_and_kept(monkeypatch, tmp_path, caplog):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     caplog.set_level("INFO", logger="gyroformer.compiled")
     assert build.KERNELS.load() is not None
-    assert caplog.messages == ["compiling C++ kernels, once on this machine: half a minute or so"]
+    assert caplog.messages == ["compiling C++ kernels, once on this machine: a minute or so"]
     calls = []
     run = subprocess.run
     monkeypatch.setattr(compiled.subprocess, "run", lambda args, **kw: calls.append(args) or run(args, **kw))
