@@ -104,6 +104,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "hierarchies": hierarchies,
     "map_by_width": map_by_width,
     "hierarchies_by_width": lambda: hierarchies_by_width("mammals"),
+    "nouns_by_width": lambda: hierarchies_by_width("nouns"),
     **{f"{name}_differences": lambda name=name: paper_differences(name) for name in SHOWN},
     **{f"{name}_matrix": lambda name=name: paper_matrix(name) for name in ("table1", "table2")},
     "costs": paper_costs,

@@ -133,6 +133,7 @@ def hierarchies_by_width(dataset: str) -> str:
     rows = [
         [model, *(means.get((model, column.name), "–") for column in columns)]
         for model in (one.name for one in PAPER_TABLES["hierarchies"].variants if not one.only)
+        if any((model, column.name) in means for column in columns)
     ]
     return markdown(["model and score", *(f"width {column.width}" for column in columns)], rows, text=1)
 

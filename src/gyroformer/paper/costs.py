@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gyroformer.bench.speed import reset_peak, resident, timed
+from gyroformer.bench.speed import give_back_memory, reset_peak, resident, timed
 from gyroformer.paper.tables import TABLES, printed
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ def _measured(dataset: str, model: str, repeats: int, threads: int, sender: Any)
     for part in PASSES:
         step = steps[part]
         seconds = timed(step, repeats)
+        learner.optimizer.zero_grad(set_to_none=True)
+        give_back_memory()  # what earlier steps have freed would be used again unseen
         reset_peak()
         before = resident("VmRSS")
         step()
