@@ -20,6 +20,7 @@ from gyroformer.paper.run import run_cells
 from gyroformer.paper.summary import collected, differences
 from gyroformer.paper.tables import TABLES, Column, Table, Variant, best_published, printed
 from gyroformer.runs import rows as rows_module
+from gyroformer.runs import younger
 from gyroformer.runs.rows import key_of, read_rows, settings_sha256, write_rows
 
 
@@ -140,7 +141,7 @@ def test_an_option_younger_than_the_rows_does_not_orphan_them(small, monkeypatch
     class Younger(TrainOptions):
         warmup: int = option("epochs of slow start", default=0, at_least=0, neutral=0)
 
-    monkeypatch.setattr(rows_module, "TrainOptions", Younger)
+    monkeypatch.setattr(younger, "TrainOptions", Younger)
     same, other = (job.but(training=job.training.part(Younger, warmup=n)) for n in (0, 5))
     assert settings_sha256(same) == before
     assert settings_sha256(other) != before

@@ -27,6 +27,7 @@ from gyroformer.runs.environment import Environment, differences, environment
 from gyroformer.runs.files import METRICS, RESULTS, read_results, verify_run, write_finished
 from gyroformer.runs.graph import GRAPH
 from gyroformer.runs.metrics_file import MetricsFile
+from gyroformer.runs.younger import with_younger
 from gyroformer.untrusted import read_json
 
 _log = logging.getLogger(__name__)
@@ -311,7 +312,7 @@ def check_folder(path: Path, job: Job, *, resume: bool) -> dict[str, Any] | None
             f"{path}: was begun by gyroformer {about.get('gyroformer')} in folder format {about.get('format')}, and "
             f"this version goes on with format {FORMAT} only; choose another --out"
         )
-    key = first_difference(_with_length(about["job"], _length(job)), job)
+    key = first_difference(with_younger(_with_length(about["job"], _length(job))), job)
     if key is not None:
         raise UsageError(
             f"{path}: the run here has {key[0]} = {key[1]!r}, now it is {key[2]!r}; resume with the same "

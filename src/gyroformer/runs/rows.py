@@ -1,7 +1,6 @@
 """Rows of results: one for each run, keyed by all that decides it."""
 
 import csv
-import dataclasses as dc
 import hashlib
 import io
 import json
@@ -11,11 +10,9 @@ from typing import Any
 
 from gyroformer.durable import write_durably
 from gyroformer.errors import CorruptFileError, DataError
-from gyroformer.models import get_model
-from gyroformer.options import Options, as_plain, options_of
-from gyroformer.options.features import FeatureOptions
-from gyroformer.options.training import TrainOptions
-from gyroformer.settings import GraphOptions, JobSettings
+from gyroformer.options import as_plain
+from gyroformer.runs.younger import without_younger
+from gyroformer.settings import JobSettings
 from gyroformer.tasks import TASKS
 
 #: raised when a change of the code is meant to change results (the golden rows are recorded anew): rows of an
@@ -50,19 +47,7 @@ def settings_sha256(job: JobSettings) -> str:
 
     An option that is younger than the rows does not count at its neutral value: the job is the same as before.
     """
-    values = as_plain(job.but(seed=0))
-    parts: list[tuple[type[Options], dict[str, Any]]] = [
-        (JobSettings, values),
-        (GraphOptions, values["graph"]),
-        (FeatureOptions, values["features"]),
-        (TrainOptions, values["training"]),
-        (type(job.objective), values["objective"]),
-        (get_model(job.model.name).options, values["model"]["options"]),
-    ]
-    for kind, table in parts:
-        for one in options_of(kind):
-            if one.neutral is not dc.MISSING and table.get(one.name) == one.neutral:
-                del table[one.name]
+    values = without_younger(as_plain(job.but(seed=0)))
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
