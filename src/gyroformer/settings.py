@@ -161,7 +161,7 @@ def make_job(
         has_features = may_have_features(graph.get("source", ""), graph.get("features"))
     name = (
         recipe
-        or TASKS[task].own_recipe(values)
+        or TASKS[task].own_recipe(merged({"model": {"name": model}}, values))
         or usual_recipe(task, model=model, dataset=dataset, features=has_features)
     )
     base = read_recipe(task, name)

@@ -30,7 +30,10 @@ NUMBERED = {"geodesic", "geodesic_unit", "mobius_scalar_mul"}
 #: those whose kernels leave some rows to the torch form
 PARTIAL = {"antipode", "sproj"}
 RATIOS = ("tan_ratio", "artan_ratio", "arsin_ratio", "sin_ratio", "cos_root")
-CLOSE = {torch.float32: {"rtol": 3e-7, "atol": 1e-13}, torch.float64: {"rtol": 1e-9, "atol": 1e-13}}
+#: those that do not read how long an argument is: in one dimension its gradient is 0, and a kernel rounds in double
+#: what the torch form cancels
+OF_DIRECTIONS, ROUNDED_ZERO = {"dist2plane", "geodesic_unit"}, 1e-13
+CLOSE = {torch.float32: {"rtol": 3e-7, "atol": 1e-14}, torch.float64: {"rtol": 1e-9, "atol": 1e-13}}
 
 
 def results(function, inputs, *, cotangent=None):
@@ -53,14 +56,14 @@ def with_k(name):
     return lambda *args: getattr(g, name)(*args[:-1], k=args[-1])
 
 
-def close(found, expected, dtype):
+def close(found, expected, dtype, zero=0.0):
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == other.dtype
         assert one.shape == other.shape
         scale = float(other.detach().abs().max())
         tolerance = CLOSE[dtype]
         torch.testing.assert_close(
-            one, other, rtol=tolerance["rtol"], atol=max(tolerance["atol"], tolerance["rtol"] * scale)
+            one, other, rtol=tolerance["rtol"], atol=max(tolerance["atol"], tolerance["rtol"] * scale, zero)
         )
 
 
@@ -73,7 +76,7 @@ def test_values_and_gradients_are_those_of_the_torch_form(name, width, dtype, ge
         found, expected = by_both(with_k(name), [*points, torch.tensor(k, dtype=dtype)])
         served = any(one in found[0].grad_fn.name() for one in ("Rows", "Negated"))
         assert served or (dtype == torch.float64 and name in ("parallel_transport", "gyration"))
-        close(found, expected, dtype)
+        close(found, expected, dtype, ROUNDED_ZERO if width == 1 and name in OF_DIRECTIONS else 0.0)
 
 
 SHAPES = {  # of the first and the other vectors without coordinates, and of k
@@ -266,7 +269,7 @@ def test_where_the_torch_form_serves(monkeypatch):
     with torch_forms():
         assert served(lambda: g.expmap0(x, k=k))
     monkeypatch.setattr(rows.KERNELS, "library", lambda: None)
-    absent = rows.Declared(g.expmap0.__wrapped__, 1)
+    absent = rows.Declared(1)
     assert absent.kernels is None  # as on a machine without a compiler
     assert rows._by_kernel(absent, (x,), {"k": k}) is None
 

@@ -12,6 +12,7 @@ Functions of more vectors are the torch form's there, for where a kernel finds N
 """
 
 import ctypes
+import dataclasses as dc
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
@@ -41,36 +42,52 @@ FORWARD: Arguments = [POINTER, ctypes.c_int, ctypes.c_double, *[POINTER] * (MOST
 BACKWARD: Arguments = [POINTER, ctypes.c_int, ctypes.c_double, *[POINTER] * (2 * MOST_IN + 5)]
 
 
-class Declared:
-    """A torch form and how its kernel is called.
+_every: dict[str, "Declared"] = {}
 
-    Args:
-        form: the torch form; its name is the kernel's.
-        vectors: how many vectors it takes, first.
-        scalar: whether it returns a number for each row.
+
+@dc.dataclass
+class Declared:
+    """How a torch form's kernel is called; as a decorator, it calls the kernel wherever that can serve.
+
+    Attributes:
+        vectors: how many vectors the form takes, first; a curvature ``k`` and ``dim`` are keywords.
+        scalar: whether it returns a number for each row (and takes ``keepdim``).
         option: keyword that the kernel takes as a number.
-        narrow: whether it takes float32 only.
-        number: whether a number for each row comes before the vectors.
+        narrow: whether it takes float32 only: its inner products, in double, lose what coordinates in double have.
+        number: whether a number for each row, which broadcasts as the curvature does, comes before the vectors.
         more: how many coordinates the result has more than the vectors.
-        whole: whether the kernel knows the result of every row.
+        whole: whether the kernel knows the result of every row; where it does not, it says so, and the torch form is
+            asked, which a compiled graph cannot.
     """
 
-    def __init__(
-        self,
-        form: Callable[..., Tensor],
-        vectors: int,
-        *,
-        scalar: bool = False,
-        option: str | None = None,
-        narrow: bool = False,
-        number: bool = False,
-        more: int = 0,
-        whole: bool = True,
-    ) -> None:
-        self.form, self.vectors, self.scalar, self.option = form, vectors, scalar, option
-        self.number, self.more, self.whole = number, more, whole
-        self.formats = FORMATS[:1] if narrow else FORMATS
-        self.name = f"gyroformer_{form.__name__.removeprefix('_')}"
+    vectors: int
+    _: dc.KW_ONLY
+    scalar: bool = False
+    option: str | None = None
+    narrow: bool = False
+    number: bool = False
+    more: int = 0
+    whole: bool = True
+    form: Callable[..., Tensor] = dc.field(init=False)
+    name: str = dc.field(init=False)
+
+    def __call__(self, form: Callable[P, Tensor]) -> Callable[P, Tensor]:
+        """Return the form with the kernel of its name before it."""
+        self.form, self.name = form, f"gyroformer_{form.__name__.removeprefix('_')}"
+        _every[self.name] = self
+
+        @functools.wraps(form)
+        def run(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+            by_kernel = _by_operator if torch.compiler.is_compiling() else _by_kernel
+            out = by_kernel(self, args, kwargs)
+            return form(*args, **kwargs) if out is None else out
+
+        return run
+
+    @property
+    def formats(self) -> tuple[torch.dtype, ...]:
+        """The formats of points that the kernel takes."""
+        return FORMATS[:1] if self.narrow else FORMATS
 
     @functools.cached_property
     def kernels(self) -> tuple[Callable[..., int], Callable[..., int]] | None:
@@ -84,47 +101,7 @@ class Declared:
         return forward, backward
 
 
-_every: dict[str, Declared] = {}
-
-
-def by_rows(
-    vectors: int,
-    *,
-    scalar: bool = False,
-    option: str | None = None,
-    narrow: bool = False,
-    number: bool = False,
-    more: int = 0,
-    whole: bool = True,
-) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
-    """Return a decorator that calls the C++ kernel of a torch form's name wherever that can serve.
-
-    Args:
-        vectors: how many vectors the form takes, first; a curvature ``k`` and ``dim`` are keywords.
-        scalar: whether it returns a number for each row (and takes ``keepdim``).
-        option: keyword that the kernel takes as a number.
-        narrow: whether it takes float32 only: its inner products, in double, lose what coordinates in double have.
-        number: whether a number for each row, which broadcasts as the curvature does, comes before the vectors.
-        more: how many coordinates the result has more than the vectors.
-        whole: whether the kernel knows the result of every row; where it does not, it says so, and the torch form is
-            asked, which a compiled graph cannot.
-    """
-
-    def decorate(form: Callable[P, Tensor]) -> Callable[P, Tensor]:
-        declared = Declared(
-            form, vectors, scalar=scalar, option=option, narrow=narrow, number=number, more=more, whole=whole
-        )
-        _every[declared.name] = declared
-
-        @functools.wraps(form)
-        def run(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-            by_kernel = _by_operator if torch.compiler.is_compiling() else _by_kernel
-            out = by_kernel(declared, args, kwargs)
-            return form(*args, **kwargs) if out is None else out
-
-        return run
-
-    return decorate
+by_rows = Declared
 
 
 def _by_kernel(declared: Declared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:

@@ -132,5 +132,6 @@ def _first_of_equals(values: Tensor, largest: Tensor, count: int) -> Tensor:
     rows, columns = (~(values > largest)).nonzero(as_tuple=True)  # NaN, which is last, is not above anything
     order = values[rows, columns].argsort(stable=True)
     order = order[rows[order].argsort(stable=True)]
-    begins = rows.bincount(minlength=len(values)).cumsum(0) - rows.bincount(minlength=len(values))
+    counts = rows.bincount(minlength=len(values))
+    begins = counts.cumsum(0) - counts
     return columns[order[begins.unsqueeze(1) + torch.arange(count, device=values.device)]]

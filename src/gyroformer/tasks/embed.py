@@ -223,11 +223,11 @@ class Reconstruction(Task):
     @classmethod
     def own_recipe(cls, values: Mapping[str, Any]) -> str | None:
         """Return the recipe of hierarchies for one, and that of planes where it is to lie in two dimensions."""
-        objective, model = values.get("objective", {}), values.get("model", {})
+        objective, model = values.get("objective", {}), values["model"]
         if not objective.get("hierarchy"):
             return None
         by_depth = objective.get("rank_by", "auto") in ("auto", "depth")
-        planar = model.get("options", {}).get("dim") == PLANE and model.get("name", "fpst") in LAID_OUT
+        planar = model.get("options", {}).get("dim") == PLANE and model["name"] in LAID_OUT
         return "plane" if planar and by_depth and objective.get("start") != "random" else "hierarchy"
 
     @classmethod

@@ -137,7 +137,7 @@ class Task(Trainable):
 
     @classmethod
     def own_recipe(cls, values: Mapping[str, Any]) -> str | None:
-        """Return the recipe that the settings that the user gave call for; None for the usual one."""
+        """Return the recipe that the user's settings, with the model's name, call for; None for the usual one."""
         return None
 
     @classmethod
