@@ -108,6 +108,17 @@ def test_what_to_do_next_is_about_hierarchies(tree, tmp_path):
     assert re.search(r"hierarchy +\d+ pairs of a node and an ancestor; 2 roots", done.stdout)
 
 
+def test_the_comparison_that_is_named_next_can_be_typed(tree, tmp_path):
+    """In the plane the recipe decides how nodes start: the width names it, and nothing of it is repeated."""
+    words = [tree, "--hierarchy", "--closure", "--dim", 2, "--epochs", 3, "--out", tmp_path / "run"]
+    said = run("embed", *words).stdout
+    compared = f"compare embed {tree} --hierarchy --closure --dim 2 --models fpst,tokengt --seeds 5"
+    assert compared in said
+    shorter = [*shlex.split(compared)[:-1], "1", "--epochs", "2", "--out", str(tmp_path / "both"), "--json"]
+    done = run(*shorter)
+    assert done.exit_code == 0, done.stderr
+
+
 def test_ancestors_belong_to_a_hierarchy(tree, tmp_path):
     assert run("embed", tree, "--epochs", 3, "--out", tmp_path / "run").exit_code == 0
     done = run("predict", tmp_path / "run", "--ancestors", 3)

@@ -24,7 +24,7 @@ from gyroformer.errors import (
 from gyroformer.options import Options, as_plain, options_of
 from gyroformer.processes.group import is_first, together
 from gyroformer.processes.launch import connected, launched, speaks
-from gyroformer.settings import JobSettings
+from gyroformer.settings import JobSettings, make_job
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
 
@@ -264,16 +264,30 @@ def next_steps(job: JobSettings, out: Path, *, several: bool = False) -> list[st
 
 
 def _hierarchy_words(job: JobSettings) -> list[str]:
-    """Return what is typed for a hierarchy: that it has directions goes without saying."""
-    return [word for word in _words(job.graph) if word != "--directed"] + _words(job.objective)
+    """Return what is typed for a hierarchy: that it has directions, and what its recipe says, goes without saying."""
+    options: dict[str, Any] = {}
+    width = job.model.options["dim"]
+    usual = _usual_hierarchy(job, options)
+    if width != usual.model.options["dim"]:
+        options["dim"] = width
+        usual = _usual_hierarchy(job, options)  # its width may have a recipe of its own
+    words = [word for word in _words(job.graph) if word != "--directed"]
+    words += ["--hierarchy", *_words(job.objective, usual=usual.objective)]
+    return [*words, "--dim", str(width)] if options else words
 
 
-def _words(given: Options, only: Container[str] | None = None) -> list[str]:
+def _usual_hierarchy(job: JobSettings, options: dict[str, Any]) -> JobSettings:
+    model = {"name": job.model.name, "options": options}
+    return make_job(job.task, graph={"source": job.graph.source}, model=model, objective={"hierarchy": True})
+
+
+def _words(given: Options, only: Container[str] | None = None, usual: Options | None = None) -> list[str]:
     """Return what is typed for options, or for some of them, that are not the usual ones."""
     words: list[str] = []
     for one in options_of(type(given)):
         value, flag = getattr(given, one.name), f"--{one.flag or one.name.replace('_', '-')}"
-        if one.name == "source" or value == one.default or (only is not None and one.name not in only):
+        normal = one.default if usual is None else getattr(usual, one.name)
+        if one.name == "source" or value == normal or (only is not None and one.name not in only):
             continue
         if isinstance(value, bool):
             words.append(flag if value else flag.replace("--", "--no-", 1))
