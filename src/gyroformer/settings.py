@@ -159,9 +159,10 @@ def make_job(
     graph = values.get("graph", {})
     if has_features is None:
         has_features = may_have_features(graph.get("source", ""), graph.get("features"))
+    asked = merged({"model": {"name": model}}, values)
     name = (
         recipe
-        or TASKS[task].own_recipe(merged({"model": {"name": model}}, values))
+        or TASKS[task].own_recipe(asked)
         or usual_recipe(task, model=model, dataset=dataset, features=has_features)
     )
     base = read_recipe(task, name)
@@ -173,5 +174,5 @@ def make_job(
     own = base.pop("models", {}).get(model, {})
     base = merged({**base, "task": task, "recipe": name}, {"model": {"options": own}} if own else {})
     if recipe is None:
-        base = merged(base, TASKS[task].usual(values))
+        base = merged(base, TASKS[task].usual(asked))
     return job_from_plain(merged(base, given))

@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -28,6 +29,7 @@ def test_models_are_compared_seed_by_seed_and_nothing_is_done_twice(tmp_path, mo
     words = ["compare", "embed", "tree.csv", "--epochs", 4, "--heads", 1, "--header"]
     first = call(*words, "--models", "fpst,gcn", "--seeds", 2, "--workers", 2, "--json")
     assert "--heads is for the models that have it, not for gcn" in first.stderr
+    assert "the nodes of all models start in disorder, since gcn cannot start along a tree" in first.stderr
     assert "4/4 runs" in first.stderr
     found = json.loads(first.stdout)
     out = tmp_path / found["out"]
@@ -36,6 +38,8 @@ def test_models_are_compared_seed_by_seed_and_nothing_is_done_twice(tmp_path, mo
     for row in found["rows"]:
         runs = [json.loads((tmp_path / run / "results.json").read_text()) for run in row["runs"]]
         assert [run["seed"] for run in runs] == [0, 1]
+        configs = [json.loads((tmp_path / run / "config.json").read_text()) for run in row["runs"]]
+        assert [config["job"]["objective"]["start"] for config in configs] == ["random"] * 2
         assert row["values"] == {str(run["seed"]): pytest.approx(run["map"], rel=1e-5) for run in runs}
         assert row["mean"] == pytest.approx(sum(run["map"] for run in runs) / 2, rel=1e-5)
         assert row["low"] <= row["mean"] <= row["high"]
@@ -62,6 +66,16 @@ def test_models_are_compared_seed_by_seed_and_nothing_is_done_twice(tmp_path, mo
         file.write("n0,new\n")
     other = call(*words, "--models", "fpst,gcn", "--seeds", 3, code=2)
     assert "was begun on another graph" in other.stderr
+
+
+def test_models_that_can_start_along_a_tree_do(tmp_path):
+    graph, _ = write_tree(tmp_path / "tree.csv")
+    words = ["--models", "fpst,tokengt", "--epochs", 1, "--seeds", 1, "--out", tmp_path / "out", "--json"]
+    done = call("compare", "embed", graph, *words)
+    assert "disorder" not in done.stderr
+    for row in json.loads(done.stdout)["rows"]:
+        config = json.loads((Path(row["runs"][0]) / "config.json").read_text())
+        assert config["job"]["objective"]["start"] == "tree"
 
 
 def test_classes_and_own_files(tmp_path):

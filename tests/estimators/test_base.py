@@ -164,7 +164,8 @@ def test_a_run_of_the_command_line(tmp_path, monkeypatch):
     assert CliRunner().invoke(app, command).exit_code == 0
     found = gf.GraphEmbedder.from_run("run")
     fitted = gf.GraphEmbedder(epochs=3, dim=8, random_state=4).fit(file)
-    assert found.get_params() == {**fitted.get_params(), "recipe": "default"}
+    # a named recipe says all, so that what was chosen for the graph is named with it
+    assert found.get_params() == {**fitted.get_params(), "recipe": "default", "start": "tree"}
     assert found.embedding_.shape == (nodes, 8)
     assert np.array_equal(found.embedding_, fitted.embedding_)
     assert found.map_ == fitted.map_

@@ -19,8 +19,8 @@ EPOCHS = 20
 
 #: name of the run -> task, model, further words; GRAPH, FEATURES and LABELS stand for files
 RUNS = {
-    "embed-fpst": ("embed", "fpst", "--edge-tokens undirected --heads 2 --layers 2"),
-    "embed-tokengt": ("embed", "tokengt", "--attention softmax --negatives 24"),
+    "embed-fpst": ("embed", "fpst", "--start random --edge-tokens undirected --heads 2 --layers 2"),
+    "embed-tokengt": ("embed", "tokengt", "--start random --attention softmax --negatives 24"),
     "embed-hgcn": ("embed", "hgcn", ""),
     "embed-kappa-gcn": ("embed", "kappa-gcn", "--layers 2"),
     "classify-fpst": ("classify", "fpst", "--features FEATURES --labels LABELS --split random"),

@@ -22,7 +22,9 @@ JOBS = {
         "embed",
         {
             "graph": {"source": "GRAPH"},
-            # not from 0: a flat space has directions without a gradient, where rounding decides Adam's first steps
+            # not from 0: a flat space has directions without a gradient, where rounding decides Adam's first steps; nor
+            # along a tree, where the network begins as nothing and the same is true of its last maps
+            "objective": {"start": "random"},
             "model": {
                 "options": {
                     **{"layers": 2, "heads": 2, "edge_tokens": "undirected", "identifiers": 8},
@@ -37,7 +39,7 @@ JOBS = {
         {
             "graph": {"source": "GRAPH"},
             "model": {"options": {"curvature": -1.0, "edge_tokens": "directed"}},
-            "objective": {"negatives": 20, "map_nodes": 20, "squared": False},
+            "objective": {"negatives": 20, "map_nodes": 20, "squared": False, "start": "random"},
             "training": {"epochs": 6},
         },
     ),
@@ -73,7 +75,7 @@ JOBS = {
         {
             "graph": {"source": "GRAPH"},
             "model": {"options": {"curvature": -1.0}},
-            "objective": {"negatives": "near", "near": 6, "far": 8},
+            "objective": {"negatives": "near", "near": 6, "far": 8, "start": "random"},
             "training": {"epochs": 12},
         },
     ),
@@ -159,6 +161,7 @@ FLAT_JOB = {
         "embed",
         {
             "graph": {"source": "GRAPH"},
+            "objective": {"start": "random"},
             "model": {"options": {"heads": 2, "edge_tokens": "undirected", "identifiers": 8}},
             "training": {"epochs": 40, "eval_every": 40},
         },

@@ -10,7 +10,7 @@ from gyroformer.runs.folder import CONFIG, RunFolder
 from gyroformer.runs.younger import with_younger, without_younger
 from gyroformer.settings import make_job
 
-JOB = as_plain(make_job("embed", graph={"source": "tree.csv"}, model={"name": "points"}))
+JOB = as_plain(make_job("embed", graph={"source": "web-edu"}, model={"name": "points"}))
 
 
 def older(job):

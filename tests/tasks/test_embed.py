@@ -5,7 +5,9 @@ from small_graphs import labelled_graph
 from torch_geometric.data import Data
 
 from gyroformer.errors import DataError, UsageError
-from gyroformer.tasks.embed import Reconstruction
+from gyroformer.jobs.plan import plan_model, plan_task
+from gyroformer.settings import make_job
+from gyroformer.tasks.embed import STARTS_ALONG_TREE, TREE_STEP, Reconstruction
 from gyroformer.tasks.embed_objective import EmbedObjective
 
 
@@ -111,3 +113,48 @@ def test_what_cannot_be_reconstructed_is_refused():
         Reconstruction(Data(edge_index=torch.zeros(2, 0).long(), num_nodes=3))
     with pytest.raises(UsageError, match="negatives must be from 1 to the number of nodes, 20; got 21"):
         Reconstruction(labelled_graph(20), negatives=21)
+
+
+def planned(model, **objective):
+    tree = torch.tensor([(node, (node - 1) // 2) for node in range(1, 31)]).T
+    graph = Data(edge_index=tree, num_nodes=31)
+    job = make_job("embed", graph={"source": "own.csv"}, model={"name": model}, objective=objective)
+    return plan_model(job, graph, plan_task(job, graph))
+
+
+@pytest.mark.parametrize("model", STARTS_ALONG_TREE)
+def test_an_own_graph_starts_along_a_tree(model):
+    plan = planned(model)
+    with torch.no_grad():
+        apart = plan.model.positions(plan.data).pair_squared_dist(*plan.data.edge_index)
+        assert apart.sqrt().tolist() == pytest.approx([TREE_STEP] * 30, rel=1e-4)
+        found = plan.task.evaluate(plan.model)["map"]
+        disorder = planned(model, start="random")
+        assert found > 80 > disorder.task.evaluate(disorder.model)["map"]
+
+
+@pytest.mark.parametrize(
+    ("source", "values", "start"),
+    [
+        ("own.csv", {}, "tree"),
+        ("enron", {}, "tree"),  # a large data set
+        ("web-edu", {}, "random"),  # kept results began in disorder
+        ("own.csv", {"model": {"name": "hgcn"}}, "random"),  # nodes of its own, but averaged
+        ("own.csv", {"objective": {"use_features": True}}, "random"),
+        ("own.csv", {"graph": {"features": "x.csv"}}, "random"),
+        ("own.csv", {"objective": {"rank_by": "dot"}}, "random"),
+        ("own.csv", {"model": {"name": "fpst", "options": {"dim": 2}}}, "random"),
+        ("own.csv", {"model": {"name": "fpst", "options": {"dim": 4}}}, "tree"),
+        ("own.csv", {"objective": {"start": "random"}}, "random"),
+        ("own.csv", {"recipe": "default"}, "random"),  # a recipe that is named says all
+        ("own.csv", {"objective": {"hierarchy": True}}, "random"),
+    ],
+)
+def test_where_nodes_start_by_default(source, values, start):
+    graph = {"source": source, **values.get("graph", {})}
+    assert make_job("embed", **{**values, "graph": graph}).objective.start == start
+
+
+def test_a_network_that_averages_cannot_start_along_a_tree():
+    with pytest.raises(UsageError, match="use fpst, tokengt or points"):
+        planned("hgcn", start="tree")

@@ -27,6 +27,7 @@ from gyroformer.models import get_model
 from gyroformer.options import Options, from_plain, merged, option, options_of
 from gyroformer.settings import JobSettings, make_job
 from gyroformer.tasks import TASKS
+from gyroformer.tasks.embed_objective import EmbedObjective
 from gyroformer.tasks.task import metric_title
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def _jobs(task: str, graph: str, options: CompareOptions, values: dict[str, Any]
             )
         if without:
             say(f"{flag} is for the models that have it, not for {', '.join(without)}", err=True)
-    return {
+    jobs = {
         name: make_job(
             task,
             recipe=options.recipe,
@@ -183,6 +184,20 @@ def _jobs(task: str, graph: str, options: CompareOptions, values: dict[str, Any]
         )
         for name in models
     }
+    return _started_alike(jobs)
+
+
+def _started_alike(jobs: dict[str, JobSettings]) -> dict[str, JobSettings]:
+    """Return the jobs with one start of the nodes: where a model of graphs cannot start along a tree, none does."""
+    objectives = {name: job.objective for name, job in jobs.items()}
+    if any(one.hierarchy for one in objectives.values() if isinstance(one, EmbedObjective)):
+        return jobs  # their recipes differ in more than the start
+    starts = {name: getattr(one, "start", None) for name, one in objectives.items()}
+    if len(set(starts.values())) < 2:
+        return jobs
+    cannot = ", ".join(name for name, start in starts.items() if start == "random")
+    say(f"the nodes of all models start in disorder, since {cannot} cannot start along a tree", err=True)
+    return {name: job.but(objective=objectives[name].but(start="random")) for name, job in jobs.items()}
 
 
 def _compare(graph: str, jobs: dict[str, JobSettings], options: CompareOptions) -> None:

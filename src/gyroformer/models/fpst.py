@@ -69,7 +69,8 @@ class GraphTransformer(GraphModel):
     def tangent(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as tangent vectors at the origin, ``(N, heads, d)``."""
         row = self.tokenizer(data, x)
-        return row.all_nodes(self._read(row))
+        (tangent,) = row.all_nodes(self._read(row))
+        return tangent
 
     def points(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return nodes (graphs, with ``graph_token``) as points ``(N, heads, d)`` of the last layer's space."""
@@ -80,7 +81,8 @@ class GraphTransformer(GraphModel):
         row = self.tokenizer(data, x)
         # the points of this process's nodes first: those of all cost more to make than to gather
         own = StereographicPositions.from_tangent(self._read(row), self.encoder.output_curvature)
-        return StereographicPositions(row.all_nodes(own.sine), row.all_nodes(own.cosine), own.k)
+        sine, cosine = row.all_nodes(own.sine, own.cosine)
+        return StereographicPositions(sine, cosine, own.k)
 
     def class_scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return the smooth product logits ``(N, classes)``."""

@@ -39,6 +39,9 @@ CONVERGED = 1e-2
 #: dimensions of a plane, and the models whose hierarchies start there as a drawn tree (docs/log.md)
 PLANE = 2
 LAID_OUT = ("fpst", "points")
+#: models whose nodes may start along a tree of the graph, and the distance of a node from its parent (docs/log.md)
+STARTS_ALONG_TREE = ("fpst", "tokengt", "points")
+TREE_STEP = 0.7
 
 
 class Reconstruction(Task):
@@ -53,7 +56,8 @@ class Reconstruction(Task):
         near: nodes on a near list.
         far: nodes drawn for all that are not listed.
         map_nodes: number of nodes over which the mean average precision is taken, drawn once; all by default.
-        seed: of that draw.
+        along_tree: whether nodes start along a tree of the graph instead of in disorder.
+        seed: of the draw of these nodes, and of the directions of that tree.
     """
 
     name = "embed"
@@ -85,6 +89,7 @@ class Reconstruction(Task):
         near: int = NEAR,
         far: int = FAR,
         map_nodes: int | None = None,
+        along_tree: bool = False,
         seed: int = 0,
     ) -> None:
         import torch
@@ -95,6 +100,7 @@ class Reconstruction(Task):
 
         nodes, device = int(data.num_nodes or 0), data.edge_index.device
         self.data, self.squared, self.score = data, squared, PairScore(score)
+        self.along_tree, self.seed = along_tree, seed
         self.neighbours = Neighbours.of(data.edge_index, nodes)
         self.degree = self.neighbours.degree
         if not bool(self.degree.any()):
@@ -136,12 +142,31 @@ class Reconstruction(Task):
             near=objective.near,
             far=objective.far,
             map_nodes=map_nodes,
+            along_tree=objective.start == "tree",
             seed=seed,
         )
         task.notes = notes_of(objective, nodes, "mAP is the mean")
         if objective.score == "dot":
             task.notes += ("neighbours are ranked by the inner product; predict and report go by distance",)
         return task
+
+    def start(self, model: "GraphModel") -> None:
+        """Put the nodes along a tree of the graph, if the objective asks for it."""
+        import torch
+
+        from gyroformer.graphs.adjacency import simple_adjacency
+        from gyroformer.graphs.tree_walk import tree_walk
+
+        if self.along_tree:
+            device, nodes = self.data.edge_index.device, len(self.degree)
+            # a tangent vector of a stereographic space is half as long as its geodesic
+            places = tree_walk(
+                simple_adjacency(self.data.edge_index, nodes),
+                model.config["dim"],
+                step=TREE_STEP / 2,
+                seed=self.seed,
+            )
+            model.start_at(torch.as_tensor(places, device=device))
 
     def loss(self, model: "GraphModel") -> "Tensor":
         """Return the loss, summed over both directions of all edges: this process's edges and nodes."""
@@ -203,12 +228,33 @@ class Reconstruction(Task):
     def usual(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """A graph of the user's own is trained until it has converged, unless epochs or a schedule are given.
 
-        A hierarchy is not: its loss falls to 0 when all is learned, and by leaps before.
+        It starts along a tree, as does a large one, which would else need many more epochs. The small data sets start
+        as their kept results did. A hierarchy has a start of its own, and is trained to the end: its loss falls to 0
+        when all is learned, and by leaps before.
         """
         training, source = values.get("training", {}), values.get("graph", {}).get("source", "")
-        hierarchy = values.get("objective", {}).get("hierarchy")
-        whole = source in DATASETS or hierarchy or {"epochs", "schedule"} & training.keys()
-        return {} if whole else {"training": {"converged": CONVERGED}}
+        if values.get("objective", {}).get("hierarchy"):
+            return {}
+        own = source not in DATASETS
+        found: dict[str, Any] = {}
+        if own and not {"epochs", "schedule"} & training.keys():
+            found["training"] = {"converged": CONVERGED}
+        large = not own and DATASETS[source].nodes > ALL_PAIRS_NODES
+        if (own or large) and cls._can_start_along_tree(values):
+            found["objective"] = {"start": "tree"}
+        return found
+
+    @classmethod
+    def _can_start_along_tree(cls, values: Mapping[str, Any]) -> bool:
+        """Return whether the model has a vector for each node that may be put anywhere, and distances to rank by.
+
+        In a plane there are too few directions, and the steps of a tree end on top of each other.
+        """
+        objective, graph, model = values.get("objective", {}), values.get("graph", {}), values["model"]
+        features = objective.get("use_features") or graph.get("features")
+        by_distance = objective.get("rank_by", "auto") != "dot"
+        plane = model.get("options", {}).get("dim") == PLANE
+        return not features and by_distance and not plane and model["name"] in STARTS_ALONG_TREE
 
     @classmethod
     def implied(cls, values: Mapping[str, Any]) -> dict[str, Any]:

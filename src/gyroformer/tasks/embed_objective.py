@@ -65,8 +65,8 @@ class EmbedObjective(Options):
         neutral="auto",
     )
     start: Literal["random", "tree"] = option(
-        "of a hierarchy: where nodes start, in disorder near the centre, or around the roots as trees are drawn (in "
-        "two dimensions; models fpst, tokengt and points)",
+        "where nodes start: in disorder near the centre, or each a step from its parent in a tree of the graph; a "
+        "hierarchy is drawn as a tree around its roots, in two dimensions (models fpst, tokengt and points)",
         default="random",
         neutral="random",
     )

@@ -19,7 +19,7 @@ from gyroformer.ops.attention import Part
 from gyroformer.options import FromOptions, takes
 from gyroformer.options.models import TokenizerOptions
 from gyroformer.processes.group import count as processes
-from gyroformer.processes.tensors import gathered, share, taken
+from gyroformer.processes.tensors import gathered_at_once, share, taken
 from gyroformer.tokens.prepare import GraphTokens, graph_tokens, prepare_graph
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ class TokenRow:
     graphs: int
     part: Part | None = None
 
-    def all_nodes(self, u: Tensor) -> Tensor:
-        """Return what was made of these nodes, ``(nodes, ...)``, with what other processes made of the others."""
-        return u if self.part is None else gathered(u, self.part.first)
+    def all_nodes(self, *made: Tensor) -> tuple[Tensor, ...]:
+        """Return what was made of these nodes, ``(nodes, ...)`` each, with what other processes made of the others."""
+        return made if self.part is None else gathered_at_once(made, self.part.first)
 
     def padded(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return tokens ``(B, N, dim)``, mask ``(B, N)`` and the index ``(T,)`` of each token in ``B * N``."""
