@@ -17,11 +17,11 @@ from gyroformer.options.training import TrainOptions
 from gyroformer.paper import summary, tables
 from gyroformer.paper.costs import Cost, cost_rows
 from gyroformer.paper.run import run_cells
-from gyroformer.paper.summary import collected, differences
+from gyroformer.paper.summary import collected, differences, is_ours
 from gyroformer.paper.tables import TABLES, Column, Table, Variant, best_published, printed
 from gyroformer.runs import rows as rows_module
 from gyroformer.runs import younger
-from gyroformer.runs.rows import key_of, read_rows, settings_sha256, write_rows
+from gyroformer.runs.rows import add_row, key_of, read_rows, settings_sha256, write_rows
 
 
 @pytest.fixture
@@ -104,6 +104,18 @@ def test_runs_are_done_once_and_rows_are_kept(small, tmp_path):
     assert found["fpst"]["mean"] == pytest.approx(sum(values) / 2)
     assert found["fpst"]["low"] <= found["fpst"]["mean"] <= found["fpst"]["high"]
     assert (found["fpst"]["paper"], found["fpst"]["paper_std"]) == (50.0, 1.0)
+
+
+def test_rows_that_another_command_adds_meanwhile_stay(small, tmp_path):
+    file = tmp_path / "rows.csv"
+    [other] = rows_with(TABLES["table1"].cells(["web-edu"], ["mlp"], 1)[0], (50,))
+
+    def meanwhile(state):
+        if state.done == 1:
+            add_row(file, other)
+
+    run_cells(small.cells(models=["fpst"]), file=file, folder=tmp_path / "runs", tell=meanwhile)
+    assert sorted(row["model"] for row in read_rows(file).values()) == ["fpst", "fpst", "mlp"]
 
 
 def test_a_run_that_fails_is_said_and_the_others_go_on(small, tmp_path):
@@ -247,3 +259,22 @@ def test_wrong_words_are_one_line(words, said):
     done = call(*words, "--collect-only", code=2)
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("dataset", "rows"),
+    [
+        ("web-edu", ["curvature learned at 0.05"]),
+        ("cora", ["curvature learned at 0.0001", "no edge tokens"]),  # its recipe has none
+    ],
+)
+def test_an_ablation_is_compared_with_the_recipe_of_its_data_set(dataset, rows):
+    cells = TABLES["ablations"].cells(datasets=[dataset])
+    assert [cell.variant.name for cell in cells if is_ours(cell)] == rows
+
+
+def test_in_other_tables_fpst_is_the_row_that_is_called_so():
+    for name in ("table1", "table2", "hierarchies", "links"):
+        for dataset in TABLES[name].datasets:
+            cells = TABLES[name].cells(datasets=[dataset])
+            assert [cell.variant.name for cell in cells if is_ours(cell)] == ["fpst"]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gyroformer.bench.speed import commit
 from gyroformer.errors import GyroformerError
-from gyroformer.runs.rows import Row, Rows, key_of, read_rows, row_of, settings_sha256, write_rows
+from gyroformer.runs.rows import Row, Rows, add_row, key_of, read_rows, row_of, settings_sha256
 from gyroformer.settings import JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
@@ -125,8 +125,7 @@ def run_all(
                     if row is None:
                         failed.append(said)
                     else:
-                        rows[key_of(run.job)] = row
-                        write_rows(file, rows.values())
+                        add_row(file, row)
                     tell(State(len(wanted) - len(waiting), len(wanted), clock.left(), said))
                 if not ended:
                     watch(State(len(wanted) - len(waiting), len(wanted), clock.left(), clock.now()))

@@ -4,12 +4,9 @@ import dataclasses as dc
 from collections.abc import Sequence
 from typing import Any
 
-from gyroformer.paper.tables import Cell, best_published, printed
+from gyroformer.paper.tables import Cell, Variant, best_published, printed
 from gyroformer.runs.rows import Rows, key_of
 from gyroformer.runs.statistics import add_holm, paired_difference, paired_values, sample_half, signed_rank
-
-#: the row that the others are compared with, in the tables and in the ablations
-OURS = ("fpst", "curvature learned at 0.05")
 
 
 def values_of(cell: Cell, rows: Rows) -> dict[int, float]:
@@ -58,9 +55,9 @@ def differences(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
     for cell in cells:
         by_column.setdefault(cell.column.name, []).append(cell)
     for name, column in by_column.items():
-        ours = next((values_of(cell, rows) for cell in column if cell.variant.name in OURS), {})
+        ours = next((values_of(cell, rows) for cell in column if is_ours(cell)), {})
         for cell in column:
-            if cell.variant.name in OURS:
+            if is_ours(cell):
                 continue
             others = values_of(cell, rows)
             one = paired_difference(ours, others, overlap=cell.column.overlap)
@@ -70,3 +67,10 @@ def differences(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
                     {"dataset": name, "model": cell.variant.name, **dc.asdict(one), "wilcoxon": rank}
                 )
     return add_holm(found)
+
+
+def is_ours(cell: Cell) -> bool:
+    """Return whether a row is FPS-T as it is: called so, else, among ablations, what its data set's recipe has."""
+    if "fpst" in cell.table.models:
+        return cell.variant.name == "fpst"
+    return cell.job() == dc.replace(cell, variant=Variant("fpst", "fpst")).job()

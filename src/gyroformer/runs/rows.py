@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gyroformer.durable import write_durably
+from gyroformer.durable import make_folder, only_one, write_durably
 from gyroformer.errors import CorruptFileError, DataError
 from gyroformer.options import as_plain
 from gyroformer.runs.younger import without_younger
@@ -104,6 +104,15 @@ def read_rows(path: Path) -> dict[tuple[str, ...], Row]:
         return {tuple(row[name] for name in KEY): row for row in rows}
     except (OSError, KeyError, UnicodeDecodeError, csv.Error) as error:
         raise CorruptFileError(f"{path}: is not a file of results ({error!r}); restore it") from None
+
+
+def add_row(path: Path, row: Row) -> None:
+    """Add a row to a file, to which other commands may be adding theirs."""
+    make_folder(path.parent)
+    with only_one(path.with_name(f"{path.name}.lock")):
+        rows = read_rows(path)
+        rows[tuple(row[name] for name in KEY)] = row
+        write_rows(path, rows.values())
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
