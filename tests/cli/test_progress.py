@@ -72,3 +72,12 @@ def test_stages_of_a_job(hurried, capsys):
 )
 def test_usage_errors_have_one_form(message, words, said):
     assert in_our_form(message, words) == said
+
+
+def test_ctrl_c_while_the_watcher_starts_is_ctrl_c(monkeypatch):
+    def interrupted(thread):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt), module.progress() as shown:
+        shown.show("reading")

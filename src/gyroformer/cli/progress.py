@@ -46,8 +46,9 @@ class Progress:
             self._text = text
             self._draw()
         if self._thread is None:
-            self._thread = threading.Thread(target=self._watch, daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._watch, daemon=True)
+            thread.start()  # Ctrl-C may come in between, and one that was not started cannot be waited for
+            self._thread = thread
 
     def rest(self) -> None:
         """Take the line away until something is shown again."""
