@@ -1,12 +1,16 @@
 """The figures from rows and embeddings that are made up."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
+from gyroformer.jobs.pool import run_folder
 from gyroformer.paper import figures
 from gyroformer.paper.tables import TABLES
 from gyroformer.report.projection import centred_tangents
+from gyroformer.runs import read
 from gyroformer.runs.rows import key_of
 
 
@@ -43,3 +47,17 @@ def test_embeddings_are_seen_from_the_middle_of_each_head():
     for head in (0, 1):
         wanted = centred_tangents(x[:, head], torch.tensor(float(k[head]), dtype=torch.float64))
         assert torch.allclose(bent[:, 3 * head : 3 * head + 3], wanted)
+
+
+def test_embeddings_are_drawn_flat_beside_curved(tmp_path, monkeypatch):
+    assert figures._pca(tmp_path) is None
+    drawn = np.random.default_rng(0).normal(size=(20, 2, 3))
+    run = SimpleNamespace(embeddings={"embedding": drawn, "curvature": np.array([-1.0, 0.2])})
+    monkeypatch.setattr(read, "open_run", lambda folder: run)
+    for cell in TABLES["table1"].cells(["web-edu"], ["fpst", "tokengt"], 1):
+        folder = run_folder(tmp_path, cell.job())
+        folder.mkdir(parents=True)
+        (folder / "results.json").touch()
+    axes = figures._pca(tmp_path).axes
+    assert [axis.get_title() for axis in axes] == ["TokenGT, web-edu", "FPS-T, web-edu"]
+    assert all(len(axis.collections[0].get_offsets()) == 20 for axis in axes)

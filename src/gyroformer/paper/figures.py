@@ -208,7 +208,7 @@ def _sectional(results: Path, tell: Callable[[str], None]) -> "Figure":
 
 
 def _pca(runs: Path) -> "Figure | None":
-    """Draw the embeddings' two main directions, the flat twin above the curved model, a column for each network."""
+    """Draw the embeddings' two main directions, the flat twin beside the curved model, a row for each network."""
     from gyroformer.runs.read import open_run
 
     pictures: dict[tuple[str, str], np.ndarray] = {}
@@ -221,17 +221,14 @@ def _pca(runs: Path) -> "Figure | None":
     names = [name for name in NETWORKS if all((name, model) in pictures for model in TWINS)]
     if not names:
         return None
-    figure, axes = _axes(2, len(names), height=4.4, width=2.25 * len(names))
-    for column, name in enumerate(names):
-        for row, (model, colour) in enumerate(zip(reversed(TWINS), (FLAT, CURVED), strict=True)):
-            axis, points = axes[row][column], pictures[name, model]
+    figure, axes = _axes(len(names), 2, height=3.0 * len(names), width=6.0)
+    for row, name in enumerate(names):
+        for axis, model, colour in zip(axes[row], reversed(TWINS), (FLAT, CURVED), strict=True):
+            points = pictures[name, model]
             axis.scatter(points[:, 0], points[:, 1], s=1, color=colour, linewidths=0, rasterized=True)
-            axis.set_xticks([])
-            axis.set_yticks([])
+            axis.set(xticks=[], yticks=[], title=f"{TITLES[model]}, {name}")
+            axis.spines[:].set_visible(False)
             axis.set_aspect("equal", adjustable="datalim")
-        axes[0][column].set_title(name)
-    for row, model in enumerate(reversed(TWINS)):
-        axes[row][0].set_ylabel(TITLES[model])
     return figure
 
 
