@@ -37,7 +37,7 @@ from tables.paper import (
     sampled,
 )
 from tables.paragraphs import model_paragraphs
-from tables.scaling import LISTS, TOKENS, estimated, processes
+from tables.scaling import LISTS, START, TOKENS, estimated, processes
 from tables.spaces import LAYOUT, NEAREST, RERANK, coverage, fitted
 
 from gyroformer.options import options_of
@@ -116,6 +116,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "parts": parts,
     "large": large,
     "near_lists": lambda: measured("near_lists.csv", LISTS, text=1),
+    "start": lambda: measured("start.csv", START, text=3),
     "tokens": lambda: measured("tokens.csv", TOKENS, text=0),
     "processes": processes,
     "estimated": estimated,

@@ -23,7 +23,7 @@ def large() -> str:
         metric = "MAP over ancestors" if hierarchy else "mAP"
         rank = f"{float(row['mean_rank']):.2f}" if hierarchy else "–"
         size = [f"{int(row[key]):,}" for key in ("nodes", "edges")]
-        numbers = [f"{float(value):.2f} ± {float(half):.2f}", rank, f"{float(row['pairs_share']):.2f} %"]
+        numbers = [f"{float(value):.2f} ± {float(half):.2f}", rank, f"{float(row['pairs_share']):.2g} %"]
         cost = [row["epochs"], f"{float(row['cpu_seconds']) / 60:.0f}", row["peak_gb"]]
         rows.append(
             [row["graph"], f"`{words}`" if words else "the usual ones", metric, *size, *numbers, *cost]

@@ -16,14 +16,17 @@ PROCESSES = {
     "processes": "processes",
     "seconds": "seconds an epoch",
     "speed_up": "speed-up",
+    "least": "least",
+    "most": "most",
     "cpu_seconds": "processor seconds of the busiest",
     "cpu_speed_up": "speed-up by these",
+    "message_ms": "a message, ms",
     "epochs": "epochs",
     "difference": "loss differs by",
     "load": "load",
 }
 #: what says nothing where others wanted the cores
-BY_THE_CLOCK = ("seconds", "speed_up")
+BY_THE_CLOCK = ("seconds", "speed_up", "least", "most")
 
 LISTS = {
     "graph": "graph",
@@ -34,6 +37,16 @@ LISTS = {
     "sum_nearest": "by exact lists, %",
     "renewal_seconds": "a renewal, s",
     "exact_seconds": "an exact one, s",
+}
+START = {
+    "graph": "graph",
+    "model": "model",
+    "start": "start",
+    "nodes": "nodes",
+    "map_untrained": "mAP of the start itself",
+    "epochs": "epochs",
+    "map": "mAP after them",
+    "cpu_seconds": "CPU seconds",
 }
 #: GPUs with 1.5 TB/s of memory bandwidth; eight joined by 300 GB/s, 64 by a network of 25 GB/s
 MEMORY, LATENCY = 1.5e12, 2e-5
