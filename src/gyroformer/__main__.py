@@ -13,6 +13,9 @@ COLLECT_AFTER = (20_000, 20, 20)
 #: how often a thread of a kernel that waits for the others asks before it gives its core away; with the usual 300,000
 #: it keeps the core from the very thread that it waits for, where another program wants it too
 SPINS = "10000"
+#: lets torch ask for pages of 2 MB: large results of every step are fresh memory, and a system hands it out in small
+#: pages at half a millisecond a megabyte
+LARGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 
 
 def main() -> None:
@@ -22,6 +25,7 @@ def main() -> None:
     gc.set_threshold(*COLLECT_AFTER)
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)  # read when torch is imported
+    os.environ.setdefault(LARGE_PAGES, "1")
     try:
         from gyroformer.cli import main as run
 

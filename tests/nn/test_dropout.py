@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from gyroformer.compiled import torch_forms
 from gyroformer.nn.dropout import BLOCK, dropout
 
 
@@ -52,3 +53,13 @@ def test_nothing_is_drawn_where_nothing_is_dropped(p, training):
     assert dropout(x, p, training) is x
     assert torch.equal(before, torch.get_rng_state())
     assert dropout(x[:0], 0.5, True).shape == (0, 5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_kernel_and_torch_drop_the_same(dtype):
+    x = torch.randn(3, BLOCK // 2 + 1, dtype=dtype)
+    torch.manual_seed(4)
+    found = dropout(x, 0.3, True)
+    with torch_forms():
+        torch.manual_seed(4)
+        assert torch.equal(dropout(x, 0.3, True), found)

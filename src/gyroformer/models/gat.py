@@ -28,6 +28,7 @@ class GAT(ConvolutionStack):
     """A graph attention network (see the module for the equation)."""
 
     name = "gat"
+    linear_first = True
     options: GATOptions
 
     @takes(GATOptions)

@@ -47,13 +47,17 @@ def layer_activation(options: ActiveOptions, index: int) -> Callable[[Tensor], T
 class LayeredModel(Network):
     """A network whose first layer takes the features as they are, or learned vectors of width ``dim``."""
 
+    #: whether that layer begins with a linear map, which takes sparse rows too
+    linear_first = False
+
     def __init__(self, options: NetworkOptions) -> None:
         super().__init__(options)
         self.input = NodeInput(options.in_features, options.dim, num_nodes=options.num_nodes)
 
     def input_vectors(self, data: "Data", x: Tensor | None) -> Tensor:
         """Return the first layer's input ``(N, in_features)``, or the table ``(N, dim)``, after dropout."""
-        return self.dropped(self.input(int(data.num_nodes or 0), data.x if x is None else x))
+        x = data.x if x is None else x
+        return self.dropped(self.input(int(data.num_nodes or 0), x, sparse=self.linear_first))
 
 
 class FlatModel(LayeredModel):

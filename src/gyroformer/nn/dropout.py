@@ -5,7 +5,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from gyroformer.nn.sparse_features import with_values
 from gyroformer.ops.attention import Part
+from gyroformer.ops.native.calls import call
+from gyroformer.ops.native.fused import usable
 
 #: random bits that decide one entry; four entries share a 64-bit draw
 BITS = 16
@@ -34,12 +37,14 @@ def dropout(x: Float[Tensor, "..."], p: float, training: bool) -> Float[Tensor, 
     :math:`2^{-16}`, and dividing by that very number keeps the mean exact.
 
     Args:
-        x: any shape.
+        x: any shape; of sparse rows only the entries that are there are drawn for.
         p: fraction of the entries that are set to zero.
         training: whether to do anything.
     """
     if not training or p == 0 or not x.numel():
         return x
+    if x.layout == torch.sparse_csr:  # zeros stay what they are
+        return with_values(x, dropout(x.values(), p, training))
     if x.device.type != "cpu":
         return F.dropout(x, p)
     kept = max(round((1 - p) * 2**BITS), 1)
@@ -47,16 +52,20 @@ def dropout(x: Float[Tensor, "..."], p: float, training: bool) -> Float[Tensor, 
         return x
     scale, below = 2**BITS / kept, kept - 2 ** (BITS - 1)
     if x.requires_grad:
-        return (x * _kept(x, below)).mul_(scale)
+        return x * (_bits(x) < below) * scale
     # block by block, so that all but the result stays in the cache: fresh memory costs more than arithmetic
     result = torch.empty_like(x, memory_format=torch.contiguous_format)
-    blocks = zip(x.reshape(-1).split(BLOCK), result.view(-1).split(BLOCK), strict=True)
-    for entries, dropped in blocks:
-        dropped.copy_(_kept(entries, below)).mul_(entries).mul_(scale)
+    in_kernel = not torch.compiler.is_compiling() and usable(x)
+    for entries, dropped in zip(x.reshape(-1).split(BLOCK), result.view(-1).split(BLOCK), strict=True):
+        bits = _bits(entries)
+        if in_kernel:
+            call("gyroformer_dropout", [entries, bits, dropped], [entries.numel()], [below], scale)
+        else:
+            dropped.copy_(bits < below).mul_(entries).mul_(scale)
     return result
 
 
-def _kept(x: Tensor, below: int) -> Tensor:
-    """Return for each entry whether its 16 random bits, read as a signed number, are below a bound."""
+def _bits(x: Tensor) -> Tensor:
+    """Return 16 random bits for each entry, as a signed number."""
     draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64, device=x.device).random_(-(2**63), None)
-    return draws.view(torch.int16)[: x.numel()].view(x.shape) < below
+    return draws.view(torch.int16)[: x.numel()].view(x.shape)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.derived import derived
 from gyroformer.nn.dropout import dropout
+from gyroformer.nn.sparse_features import sparse_rows_of
 from gyroformer.processes.tensors import taken
 
 
@@ -52,7 +53,7 @@ class NodeFeatures(nn.Module):
         if self.table is not None:
             return taken(table_rows(self.table, nodes), some)
         assert self.linear is not None
-        x = checked_features(nodes, self.linear.in_features, x).to(self.linear.weight.dtype)
+        x = sparse_rows_of(checked_features(nodes, self.linear.in_features, x), self.linear.weight.dtype)
         return self.linear(taken(dropout(x, self.dropout, self.training), some))
 
 
@@ -76,12 +77,13 @@ class NodeInput(nn.Module):
         self.width = in_features or width
 
     def forward(
-        self, nodes: int, x: Float[Tensor, "{nodes} features"] | None
+        self, nodes: int, x: Float[Tensor, "{nodes} features"] | None, *, sparse: bool = False
     ) -> Float[Tensor, "{nodes} width"]:
-        """Return ``(nodes, width)``: the features ``x``, or the table."""
+        """Return ``(nodes, width)``: the features ``x``, as sparse rows if these serve and save time, or the table."""
         if self.table is not None:
             return table_rows(self.table, nodes)
-        return checked_features(nodes, self.width, x).to(self.like.dtype)
+        checked, dtype = checked_features(nodes, self.width, x), self.like.dtype
+        return sparse_rows_of(checked, dtype) if sparse else checked.to(dtype)
 
 
 def node_table(num_nodes: int | None, width: int, std: float | None = None) -> nn.Embedding:

@@ -1,0 +1,50 @@
+"""Features that are nearly all zero, such as the words of a text, as sparse rows: what torch multiplies by quickly."""
+
+import warnings
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gyroformer.graphs.derived import derived
+from gyroformer.processes.group import count as processes
+
+#: entries from which on it is worth it: a smaller table is multiplied by in a millisecond anyway
+LEAST = 1 << 20
+#: share of entries other than 0 up to which the product and its gradient take less time than a dense table's
+MOST_FILLED = 0.03
+
+
+def sparse_rows_of(x: Float[Tensor, "N features"], dtype: torch.dtype) -> Float[Tensor, "N features"]:
+    """Return features in a dtype, as sparse rows if that saves time: constants on a CPU with few entries other than 0.
+
+    A linear map takes either, and gives the same to rounding. The sparse rows are made once and kept as long as ``x``.
+    """
+    if (
+        x.numel() < LEAST
+        or x.requires_grad
+        or x.device.type != "cpu"
+        or x.layout != torch.strided
+        or processes() > 1  # each has some of the rows, which only a dense table gives away
+        or torch.compiler.is_compiling()
+        or torch.is_autocast_enabled("cpu")
+    ):
+        return x.to(dtype)
+    rows = derived(x, ("sparse rows", dtype), lambda: _sparse_rows(x.detach(), dtype))
+    return x.to(dtype) if rows is None else rows
+
+
+def _sparse_rows(x: Tensor, dtype: torch.dtype) -> Tensor | None:
+    if int(x.count_nonzero()) > MOST_FILLED * x.numel():
+        return None
+    with warnings.catch_warnings():
+        # torch says once for each process that sparse rows are in beta; of them only the product is used
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
+        return x.to(dtype).to_sparse_csr()
+
+
+def with_values(rows: Tensor, values: Tensor) -> Tensor:
+    """Return sparse rows with other values at the same places."""
+    return torch.sparse_csr_tensor(
+        rows.crow_indices(), rows.col_indices(), values, rows.shape, check_invariants=False
+    )
