@@ -50,6 +50,15 @@ constexpr double A2 = 1. / 3, A3 = A2 * 8 / 15, A4 = A3 * 18 / 28, A5 = A4 * 32 
 #endif
 }
 
+// k = 0: the first terms of the power series
+template <bool BACK>
+void flat_distances(const float *q, float *square, float *by_q, float *by_k) {
+  FOR_LANES {
+    square[l] += 4.f * q[l];
+    if (BACK) by_q[l] = 4.f, by_k[l] = 4.f * q[l] * q[l] * F(A2);
+  }
+}
+
 // k q below NEAR for all lanes: power series
 template <bool BACK>
 void near_distances(const float *q, float k, float *square, float *by_q, float *by_k) {
@@ -125,6 +134,7 @@ void spherical_distances(const float *q, float k, float *square, float *by_q, fl
 // size of z are settled outside the loops over lanes.
 template <bool BACK>
 void distances(const float *q, float k, float *square, float *by_q, float *by_k) {
+  if (k == 0.f) return flat_distances<BACK>(q, square, by_q, by_k);
   float most = q[0], least = q[0];
 #pragma omp simd reduction(max : most) reduction(min : least)
   for (int l = 0; l < LANES; ++l) {

@@ -17,6 +17,8 @@
 #include <vector>
 #include <omp.h>
 
+#include "lanes.hpp"
+#include "pair_chart.hpp"
 #include "pair_terms.hpp"
 
 namespace {
@@ -29,13 +31,15 @@ struct Share {  // the blocks of rows whose number leaves the rest `index` when 
 
 struct Graph {  // the points, the columns in tiles, the neighbours
   const float *sine, *cosine, *k;
+  std::vector<char> chart;     // of each head: whether its points are x = P/C, not P
+  std::vector<float> points;   // [nodes][heads][width]
   const float *rise, *pull;  // biases of nodes as rows and as columns; null for none
   Lists left, back;          // what a row leaves out, and the rows that leave it out; the same if undirected
   const int64_t *columns;    // ascending nodes, or null for all
   int64_t nodes, count;                       // count of columns
   int heads, width, size;                     // size: floats a node, H (d + 1)
   int64_t tiles;
-  std::vector<float> tile;     // [tiles][size][LANES]: sines, then cosines
+  Block tile;                  // [tiles][size][LANES]: points, then cosines
   std::vector<float> tile_rise, tile_pull;  // of the columns; empty for none
   std::vector<int64_t> place;  // of each node among the columns, -1 if it is none; empty for all
   float poison;                // 0, or NaN if any input is not finite: series of bits would hide it
@@ -56,15 +60,22 @@ float poison_of(const float *numbers, int64_t count) {
 
 Graph prepare(const float *sine, const float *cosine, const float *k, const float *rise, const float *pull, Lists left,
               Lists back, const int64_t *columns, int64_t nodes, int64_t count, int heads, int width) {
-  Graph g{sine, cosine, k, rise, pull, left, back, columns, nodes, count, heads, width, heads * (width + 1), 0, {}, {},
-          {}, {}, 0.f};
+  Graph g{sine, cosine, k, {}, {}, rise, pull, left, back, columns, nodes, count, heads, width, heads * (width + 1), 0,
+          {}, {}, {}, {}, 0.f};
   const int all = heads * width;
+  g.chart.assign(heads, true);
+  for (int64_t i = 0; i < nodes * heads; ++i)
+    if (!(cosine[i] >= LEAST_COSINE)) g.chart[i % heads] = false;
+  g.points.assign(sine, sine + nodes * all);
+  for (int64_t i = 0; i < nodes * heads; ++i)
+    if (g.chart[i % heads])
+      for (int j = 0; j < width; ++j) g.points[i * width + j] /= cosine[i];
   g.tiles = (count + LANES - 1) / LANES;
   g.tile.assign(static_cast<size_t>(g.tiles) * g.size * LANES, 0.f);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t v = columns ? columns[i] : i;
     float *to = g.tile.data() + (i / LANES) * g.size * LANES + i % LANES;
-    for (int j = 0; j < all; ++j) to[j * LANES] = sine[v * all + j];
+    for (int j = 0; j < all; ++j) to[j * LANES] = g.points[v * all + j];
     for (int h = 0; h < heads; ++h) to[(all + h) * LANES] = cosine[v * heads + h];
   }
   if (g.tilted()) {
@@ -139,6 +150,26 @@ void both_terms(const Graph &g, int64_t u, int64_t first, int64_t t, Cursor &lef
   tilted(back, x, mask, mine, g.tile_rise.data() + t * LANES);
 }
 
+// q of row u and a tile in head h
+[[gnu::always_inline]] inline void quotients_of(const Graph &g, int64_t u, int h, const float *tile, float *q) {
+  const int all = g.heads * g.width;
+  (g.chart[h] ? chart_quotients(q, g.points.data() + u * all + h * g.width, g.cosine[u * g.heads + h],
+                                tile + h * g.width * LANES, tile + (all + h) * LANES, g.width)
+              : quotients(q, g.points.data() + u * all + h * g.width, g.cosine[u * g.heads + h],
+                          tile + h * g.width * LANES, tile + (all + h) * LANES, g.width));
+}
+
+// A node's gradient in sines and cosines, added to what is there, from the sums over its pairs
+void add_gradient(const Graph &g, int64_t v, double *sums, float *sine, float *cosine) {
+  const int all = g.heads * g.width;
+  for (int h = 0; h < g.heads; ++h)
+    if (g.chart[h])
+      chart_gradient(sums + h * g.width, sums[all + h], g.points.data() + v * all + h * g.width,
+                     g.cosine[v * g.heads + h], g.width);
+  for (int j = 0; j < all; ++j) sine[v * all + j] += static_cast<float>(sums[j]);
+  for (int h = 0; h < g.heads; ++h) cosine[v * g.heads + h] += static_cast<float>(sums[all + h]);
+}
+
 template <bool PLAIN, bool TILTED>
 void forward(const Graph &g, float scale, float *out, int threads) {
   const int all = g.heads * g.width;
@@ -163,8 +194,7 @@ void forward(const Graph &g, float scale, float *out, int threads) {
         for (int64_t u = first; u < last; ++u) {
           FOR_LANES square[l] = 0.f;
           for (int h = 0; h < g.heads; ++h) {
-            quotients(q, g.sine + u * all + h * g.width, g.cosine[u * g.heads + h],
-                             tile + h * g.width * LANES, tile + (all + h) * LANES, g.width);
+            quotients_of(g, u, h, tile, q);
             distances<false>(q, g.k[h], square, nullptr, nullptr);
           }
           if (TILTED) {
@@ -206,7 +236,8 @@ void backward(const Graph &g, float scale, const float *logs, const float *grad,
   for (int64_t u = 0; u < g.nodes; ++u)
     worth[u] = static_cast<float>(scale * grad[u] * std::exp(-static_cast<double>(logs[u]))) + g.poison;
   if (symmetric) std::copy(worth.begin(), worth.end(), other.begin());
-  std::vector<std::vector<float>> parts(threads, std::vector<float>(g.tile.size(), 0.f));
+  std::fill(out.sine, out.sine + g.nodes * all, 0.f), std::fill(out.cosine, out.cosine + g.nodes * g.heads, 0.f);
+  std::vector<Block> parts(threads, Block(g.tile.size(), 0.f));
   std::vector<double> slopes(static_cast<size_t>(threads) * g.heads, 0.0);
   // the biases' gradients: sums of a node's terms as a row's (rise) and as a column's (pull)
   const size_t places = TILTED ? g.tiles * LANES : 0;
@@ -216,11 +247,13 @@ void backward(const Graph &g, float scale, const float *logs, const float *grad,
   {
     const FlushToZero flush;
     const int me = omp_get_thread_num();
-    std::vector<float> &part = parts[me];
+    Block &part = parts[me];
     double *slope = slopes.data() + static_cast<size_t>(me) * g.heads;
     Cursor left, right;
-    alignas(64) float q[LANES], square[LANES], e[LANES], back[LANES] = {}, mask[LANES], factor[LANES], twice[LANES];
-    std::vector<float> by_q(g.heads * LANES), by_k(g.heads * LANES), column(size * LANES), row(ROWS * size * WIDE);
+    alignas(64) float square[LANES], e[LANES], back[LANES] = {}, mask[LANES], factor[LANES];
+    Block q(g.heads * LANES), by_q(q), by_k(q), column(size * LANES), row(ROWS * size * WIDE);
+    Block twice(ROWS * g.heads * LANES);  // 2 dL/dq
+    std::vector<double> sums(size);
 #pragma omp for schedule(static, 1)
     for (int64_t block = g.share.index; block < g.blocks(); block += g.share.count) {
       const int64_t first = block * ROWS, last = std::min<int64_t>(first + ROWS, g.nodes);
@@ -230,12 +263,13 @@ void backward(const Graph &g, float scale, const float *logs, const float *grad,
       for (int64_t t = symmetric ? first / LANES : 0; t < g.tiles; ++t) {
         const float *tile = g.tile.data() + t * size * LANES, *tile_worth = other.data() + t * LANES;
         std::fill(column.begin(), column.end(), 0.f);
+        int64_t felt[ROWS];  // rows that some pair of this tile counts for
+        int count = 0;
         for (int64_t u = first; u < last; ++u) {
-          const float *p = g.sine + u * all, *c = g.cosine + u * g.heads;
           FOR_LANES square[l] = 0.f;
           for (int h = 0; h < g.heads; ++h) {
-            quotients(q, p + h * d, c[h], tile + h * d * LANES, tile + (all + h) * LANES, d);
-            distances<true>(q, g.k[h], square, by_q.data() + h * LANES, by_k.data() + h * LANES);
+            quotients_of(g, u, h, tile, q.data() + h * LANES);
+            distances<true>(q.data() + h * LANES, g.k[h], square, by_q.data() + h * LANES, by_k.data() + h * LANES);
           }
           const float mine = worth[u];
           int any = 0;
@@ -262,39 +296,64 @@ void backward(const Graph &g, float scale, const float *logs, const float *grad,
             }
           }
           if (!any) continue;
+          felt[count++] = u;
           float *mine_back = row.data() + (u - first) * size * WIDE;
           for (int h = 0; h < g.heads; ++h) {
             const float *to_q = by_q.data() + h * LANES, *to_k = by_k.data() + h * LANES;
-            float sum = 0.f;
+            float *weight = twice.data() + ((u - first) * g.heads + h) * LANES, sum = 0.f;
 #pragma omp simd reduction(+ : sum)
             for (int l = 0; l < LANES; ++l) {
-              twice[l] = 2.f * e[l] * to_q[l];
+              weight[l] = 2.f * e[l] * to_q[l];
               sum += e[l] * to_k[l];
             }
             slope[h] += sum;
-            spread(twice, p + h * d, c[h], tile + h * d * LANES, tile + (all + h) * LANES, d,
-                          mine_back + h * d * WIDE, mine_back + (all + h) * WIDE, column.data() + h * d * LANES,
-                          column.data() + (all + h) * LANES);
+            float *mine_cosine = mine_back + (all + h) * WIDE, *column_cosine = column.data() + (all + h) * LANES;
+            if (g.chart[h])
+              add_products(weight, q.data() + h * LANES, mine_cosine, column_cosine);
+            else
+              spread(weight, g.points.data() + u * all + h * d, g.cosine[u * g.heads + h], tile + h * d * LANES,
+                     tile + (all + h) * LANES, d, mine_back + h * d * WIDE, mine_cosine, column.data() + h * d * LANES,
+                     column_cosine);
+          }
+        }
+        for (int h = 0; h < g.heads; ++h) {
+          if (!g.chart[h]) continue;
+          const auto of = [&](int64_t u) {
+            return ChartRow{g.points.data() + u * all + h * d, g.cosine[u * g.heads + h],
+                            twice.data() + ((u - first) * g.heads + h) * LANES,
+                            row.data() + ((u - first) * size + h * d) * WIDE};
+          };
+          const float *points = tile + h * d * LANES, *cosines = tile + (all + h) * LANES;
+          float *to = column.data() + h * d * LANES;
+          int i = 0;
+          for (; i + TOGETHER <= count; i += TOGETHER) {
+            ChartRow rows[TOGETHER];
+            for (int r = 0; r < TOGETHER; ++r) rows[r] = of(felt[i + r]);
+            chart_spread<TOGETHER>(rows, points, cosines, d, to);
+          }
+          for (; i < count; ++i) {
+            const ChartRow one = of(felt[i]);
+            chart_spread<1>(&one, points, cosines, d, to);
           }
         }
         float *to = part.data() + t * size * LANES;
         for (int i = 0; i < size * LANES; ++i) to[i] += column[i];
       }
-      for (int64_t u = first; u < last; ++u)
+      for (int64_t u = first; u < last; ++u) {
         for (int i = 0; i < size; ++i) {
-          double sum = 0;
-          for (int w = 0; w < WIDE; ++w) sum += row[((u - first) * size + i) * WIDE + w];
-          (i < all ? out.sine[u * all + i] : out.cosine[u * g.heads + i - all]) = static_cast<float>(sum);
+          sums[i] = 0;
+          for (int w = 0; w < WIDE; ++w) sums[i] += row[((u - first) * size + i) * WIDE + w];
         }
+        add_gradient(g, u, sums.data(), out.sine, out.cosine);
+      }
     }
   }
+  std::vector<double> sums(size);
   for (int64_t i = 0; i < g.count; ++i) {
-    const int64_t v = g.columns ? g.columns[i] : i;
-    for (int j = 0; j < size; ++j) {
-      double sum = 0;
-      for (const auto &part : parts) sum += part[((i / LANES) * size + j) * LANES + i % LANES];
-      (j < all ? out.sine[v * all + j] : out.cosine[v * g.heads + j - all]) += static_cast<float>(sum);
-    }
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (int j = 0; j < size; ++j)
+      for (const auto &part : parts) sums[j] += part[((i / LANES) * size + j) * LANES + i % LANES];
+    add_gradient(g, g.columns ? g.columns[i] : i, sums.data(), out.sine, out.cosine);
   }
   for (int h = 0; h < g.heads; ++h) {
     double sum = 0;
