@@ -17,7 +17,7 @@ from gyroformer.models import MODELS
 from gyroformer.recipes import read_recipe
 from gyroformer.search import study as study_module
 from gyroformer.search.run import run_search
-from gyroformer.search.space import FEATURES, STARTS, starts_of
+from gyroformer.search.space import DROPOUTS, FEATURES, STARTS, starts_of
 from gyroformer.search.study import Search, best_of, ended, open_study, running, take_up_lost
 from gyroformer.settings import make_job
 from gyroformer.tasks.classify import NodeClassification
@@ -53,6 +53,9 @@ def test_every_model_may_choose_its_features_and_every_point_is_a_job(model, fil
         assert {name: start[name] for name in given if name.startswith("features.")}.items() <= given.items()
     if "layers" in search.job().model.options:  # what a start does not say is the recipe's
         assert {start["model.options.layers"] for start in starts} == {search.job().model.options["layers"]}
+    for start, given in zip(starts, STARTS, strict=True):  # nobody begins without dropout where others have some
+        named = {name: start[name] for name in DROPOUTS if name in start}
+        assert named.items() <= given.items()
     names = [choice.name for choice in space]
     assert len(set(names)) == len(names)
     for last in (False, True):

@@ -43,6 +43,7 @@ GRID: dict[str, tuple[Any, ...]] = {
     "layers": (1, 2, 3),
     "heads": (1, 2, 4),
     "dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7),
+    "feature_dropout": (0.0, 0.2, 0.5),  # of Transformers; the dropout of graph networks is that of features too
     "activation": ("relu", "elu", "tanh", "sigmoid"),
     "identifiers": (0, 4, 8, 16, 32),
     "identifier_norm": ("unit", "entry"),
@@ -70,6 +71,8 @@ FEATURES = (
 )
 WEIGHT_DECAY = Choice("training.weight_decay", (0.0, 1e-4, 5e-4, 1e-3, 5e-3, 2e-2))
 
+#: what a start leaves to the search unless it says it: some models have a dropout by default and others have none
+DROPOUTS = ("model.options.dropout", "model.options.feature_dropout")
 #: where every search with features begins, whatever the model: words alone, words alone as long as the rest, words of
 #: neighbours beside a node's own, words spread over the graph, and numbers of several units with those of neighbours
 STARTS: tuple[dict[str, Any], ...] = (
@@ -93,7 +96,8 @@ STARTS: tuple[dict[str, Any], ...] = (
         **{"features.norm if power": "sym", "features.loops if power": True},
         **{"features.size": "rms", "features.scale if l2": 2.0},
         # a handful of numbers says too little to leave some of it out
-        **{"training.weight_decay": 0.0, "model.options.dropout": 0.0},
+        "training.weight_decay": 0.0,
+        **dict.fromkeys(DROPOUTS, 0.0),
     },
 )
 
@@ -106,11 +110,16 @@ def space_of(job: JobSettings, *, features: bool) -> list[Choice]:
 def starts_of(space: list[Choice], job: JobSettings) -> list[dict[str, Any]]:
     """Return the points that a study begins with, by the choices' names: none without features.
 
-    What a start does not say is as the job has it; a value that is not among those tried is left to the search.
+    What a start does not say is as the job has it, but for dropout; a value that is not among those tried is left to
+    the search.
     """
     if not any(choice.path.startswith("features.") for choice in space):
         return []
-    usual = {choice.name: own for choice in space if (own := _at(job, choice.path)) in choice.values}
+    usual = {
+        choice.name: own
+        for choice in space
+        if choice.path not in DROPOUTS and (own := _at(job, choice.path)) in choice.values
+    }
     names = {choice.name for choice in space}
     return [{**usual, **{name: value for name, value in start.items() if name in names}} for start in STARTS]
 
