@@ -53,7 +53,8 @@ def test_every_model_may_choose_its_features_and_every_point_is_a_job(model, fil
         assert {name: start[name] for name in given if name.startswith("features.")}.items() <= given.items()
     if "layers" in search.job().model.options:  # what a start does not say is the recipe's
         assert {start["model.options.layers"] for start in starts} == {search.job().model.options["layers"]}
-    for start, given in zip(starts, STARTS, strict=True):  # nobody begins without dropout where others have some
+    # nobody begins without dropout where others have some
+    for start, given in zip(starts, STARTS, strict=True):
         named = {name: start[name] for name in DROPOUTS if name in start}
         assert named.items() <= given.items()
     names = [choice.name for choice in space]

@@ -43,7 +43,8 @@ GRID: dict[str, tuple[Any, ...]] = {
     "layers": (1, 2, 3),
     "heads": (1, 2, 4),
     "dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7),
-    "feature_dropout": (0.0, 0.2, 0.5),  # of Transformers; the dropout of graph networks is that of features too
+    # of Transformers: the dropout of graph networks is that of features too
+    "feature_dropout": (0.0, 0.2, 0.5),
     "activation": ("relu", "elu", "tanh", "sigmoid"),
     "identifiers": (0, 4, 8, 16, 32),
     "identifier_norm": ("unit", "entry"),
