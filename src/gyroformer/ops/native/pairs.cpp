@@ -13,166 +13,14 @@
 // A caller may ask for the pairs of every n-th block of rows only, its share: sums and gradients of all shares add up
 // to those of all pairs.
 
-#include <algorithm>
-#include <vector>
 #include <omp.h>
 
-#include "lanes.hpp"
-#include "pair_chart.hpp"
-#include "pair_terms.hpp"
+#include "pair_graph.hpp"
 
 namespace {
 
-constexpr int ROWS = 16;      // rows that meet a tile while it is in the nearest cache
-
-struct Share {  // the blocks of rows whose number leaves the rest `index` when divided by `count`
-  int index, count;
-};
-
-struct Graph {  // the points, the columns in tiles, the neighbours
-  const float *sine, *cosine, *k;
-  std::vector<char> chart;     // of each head: whether its points are x = P/C, not P
-  std::vector<float> points;   // [nodes][heads][width]
-  const float *rise, *pull;  // biases of nodes as rows and as columns; null for none
-  Lists left, back;          // what a row leaves out, and the rows that leave it out; the same if undirected
-  const int64_t *columns;    // ascending nodes, or null for all
-  int64_t nodes, count;                       // count of columns
-  int heads, width, size;                     // size: floats a node, H (d + 1)
-  int64_t tiles;
-  Block tile;                  // [tiles][size][LANES]: points, then cosines
-  std::vector<float> tile_rise, tile_pull;  // of the columns; empty for none
-  std::vector<int64_t> place;  // of each node among the columns, -1 if it is none; empty for all
-  float poison;                // 0, or NaN if any input is not finite: series of bits would hide it
-  Share share{0, 1};
-
-  int64_t blocks() const { return (nodes + ROWS - 1) / ROWS; }
-
-  bool tilted() const { return rise || left.indices != back.indices; }
-};
-
-// 0, or NaN if any number is not finite
-float poison_of(const float *numbers, int64_t count) {
-  float sum = 0.f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < count; ++i) sum += 0.f * numbers[i];
-  return sum;
-}
-
-Graph prepare(const float *sine, const float *cosine, const float *k, const float *rise, const float *pull, Lists left,
-              Lists back, const int64_t *columns, int64_t nodes, int64_t count, int heads, int width) {
-  Graph g{sine, cosine, k, {}, {}, rise, pull, left, back, columns, nodes, count, heads, width, heads * (width + 1), 0,
-          {}, {}, {}, {}, 0.f};
-  const int all = heads * width;
-  g.chart.assign(heads, true);
-  for (int64_t i = 0; i < nodes * heads; ++i)
-    if (!(cosine[i] >= LEAST_COSINE)) g.chart[i % heads] = false;
-  g.points.assign(sine, sine + nodes * all);
-  for (int64_t i = 0; i < nodes * heads; ++i)
-    if (g.chart[i % heads])
-      for (int j = 0; j < width; ++j) g.points[i * width + j] /= cosine[i];
-  g.tiles = (count + LANES - 1) / LANES;
-  g.tile.assign(static_cast<size_t>(g.tiles) * g.size * LANES, 0.f);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t v = columns ? columns[i] : i;
-    float *to = g.tile.data() + (i / LANES) * g.size * LANES + i % LANES;
-    for (int j = 0; j < all; ++j) to[j * LANES] = g.points[v * all + j];
-    for (int h = 0; h < heads; ++h) to[(all + h) * LANES] = cosine[v * heads + h];
-  }
-  if (g.tilted()) {
-    g.tile_rise.assign(g.tiles * LANES, 0.f), g.tile_pull.assign(g.tiles * LANES, 0.f);
-    for (int64_t i = 0; rise && i < count; ++i) {
-      const int64_t v = columns ? columns[i] : i;
-      g.tile_rise[i] = rise[v], g.tile_pull[i] = pull[v];
-    }
-    if (rise) g.poison += poison_of(rise, nodes) + poison_of(pull, nodes);
-  }
-  if (columns) {
-    g.place.assign(nodes, -1);
-    for (int64_t i = count - 1; i >= 0; --i) g.place[columns[i]] = i;
-  }
-  g.poison += poison_of(sine, nodes * all) + poison_of(cosine, nodes * heads) + poison_of(k, heads);
-  return g;
-}
-
-// The places among the columns that row u leaves out, ascending: its neighbours, and itself among sampled columns
-void left_out(const Graph &g, const Lists &lists, int64_t u, std::vector<int64_t> &places) {
-  places.clear();
-  const int64_t *begin = lists.indices + lists.indptr[u], *end = lists.indices + lists.indptr[u + 1];
-  if (!g.columns) {
-    places.assign(std::upper_bound(begin, end, u), end);
-    return;
-  }
-  const auto leave = [&](int64_t v) {
-    for (int64_t i = g.place[v]; i >= 0 && i < g.count && g.columns[i] == v; ++i) places.push_back(i);
-  };
-  const int64_t *v = begin;
-  for (; v < end && *v < u; ++v) leave(*v);
-  leave(u);
-  for (; v < end; ++v) leave(*v);
-}
-
-// 1 for the lanes of a tile that count for row u, else 0; `next` moves through the places left out
-void mask_tile(const Graph &g, int64_t u, int64_t t, const std::vector<int64_t> &places, size_t &next, float *mask) {
-  const int64_t first = t * LANES;
-  FOR_LANES mask[l] = 1.f;
-  for (int64_t l = g.count - first; l < LANES; ++l) mask[l] = 0.f;
-  if (!g.columns)  // each pair once
-    for (int64_t l = 0; l < LANES && first + l <= u; ++l) mask[l] = 0.f;
-  for (; next < places.size() && places[next] < first + LANES; ++next) mask[places[next] - first] = 0.f;
-}
-
-// What a block of rows leaves out, and how far each row has come in it
-struct Cursor {
-  std::vector<int64_t> places[ROWS];
-  size_t next[ROWS];
-
-  void start(const Graph &g, const Lists &lists, int64_t first, int64_t last) {
-    for (int64_t u = first; u < last; ++u) left_out(g, lists, u, places[u - first]), next[u - first] = 0;
-  }
-  void mask(const Graph &g, int64_t u, int64_t first, int64_t t, float *to) {
-    mask_tile(g, u, t, places[u - first], next[u - first], to);
-  }
-};
-
-// Both terms of the pairs of row u and tile t, with the biases: `e` for the row, `back` for the columns. `x` is d² or d.
-template <bool PLAIN>
-void both_terms(const Graph &g, int64_t u, int64_t first, int64_t t, Cursor &left, Cursor &right, const float *square,
-                float *x, float *e, float *back) {
-  alignas(64) float mask[LANES], mine[LANES];
-  const float rise = g.rise ? g.rise[u] : 0.f, pull = g.pull ? g.pull[u] : 0.f;
-  FOR_LANES x[l] = PLAIN ? std::sqrt(square[l]) : square[l];
-  left.mask(g, u, first, t, mask);
-  FOR_LANES mine[l] = rise;
-  tilted(e, x, mask, mine, g.tile_pull.data() + t * LANES);
-  if (g.columns) return;
-  right.mask(g, u, first, t, mask);
-  FOR_LANES mine[l] = pull;
-  tilted(back, x, mask, mine, g.tile_rise.data() + t * LANES);
-}
-
-// q of row u and a tile in head h
-[[gnu::always_inline]] inline void quotients_of(const Graph &g, int64_t u, int h, const float *tile, float *q) {
-  const int all = g.heads * g.width;
-  (g.chart[h] ? chart_quotients(q, g.points.data() + u * all + h * g.width, g.cosine[u * g.heads + h],
-                                tile + h * g.width * LANES, tile + (all + h) * LANES, g.width)
-              : quotients(q, g.points.data() + u * all + h * g.width, g.cosine[u * g.heads + h],
-                          tile + h * g.width * LANES, tile + (all + h) * LANES, g.width));
-}
-
-// A node's gradient in sines and cosines, added to what is there, from the sums over its pairs
-void add_gradient(const Graph &g, int64_t v, double *sums, float *sine, float *cosine) {
-  const int all = g.heads * g.width;
-  for (int h = 0; h < g.heads; ++h)
-    if (g.chart[h])
-      chart_gradient(sums + h * g.width, sums[all + h], g.points.data() + v * all + h * g.width,
-                     g.cosine[v * g.heads + h], g.width);
-  for (int j = 0; j < all; ++j) sine[v * all + j] += static_cast<float>(sums[j]);
-  for (int h = 0; h < g.heads; ++h) cosine[v * g.heads + h] += static_cast<float>(sums[all + h]);
-}
-
 template <bool PLAIN, bool TILTED>
 void forward(const Graph &g, float scale, float *out, int threads) {
-  const int all = g.heads * g.width;
   const bool symmetric = !g.columns;
   std::vector<double> rows(g.nodes, 0.0);
   // whole from the start: the system may grant fewer threads than asked for
@@ -220,6 +68,27 @@ void forward(const Graph &g, float scale, float *out, int threads) {
       for (const auto &part : parts) sum += part[u];
     // a part of a sum has no logarithm that would be of use
     out[u] = static_cast<float>(g.share.count == 1 ? std::log1p(scale * sum) : scale * sum) + g.poison;
+  }
+}
+
+// Adds up the gradients of heads in charts from the `count` rows that a tile is felt by; `twice` [ROWS][H][LANES] is
+// 2 dL/dq, sums go to `row` [ROWS][size][WIDE] and `column` [size][LANES]
+void spread_charts(const Graph &g, const float *tile, int64_t first, const int64_t *felt, int count, const float *twice,
+                   float *row, float *column) {
+  const int d = g.width;
+  for (int h = 0; h < g.heads; ++h) {
+    if (!g.chart[h]) continue;
+    const float *points = tile + h * d * LANES, *cosines = tile + (g.heads * d + h) * LANES;
+    float *to = column + h * d * LANES;
+    ChartRow rows[ROWS];
+    for (int i = 0; i < count; ++i) {
+      const int64_t u = felt[i], at = u - first;
+      rows[i] = {g.point(u, h), g.cosine[u * g.heads + h], twice + (at * g.heads + h) * LANES,
+                 row + (at * g.size + h * d) * WIDE};
+    }
+    int i = 0;
+    for (; i + TOGETHER <= count; i += TOGETHER) chart_spread<TOGETHER>(rows + i, points, cosines, d, to);
+    for (; i < count; ++i) chart_spread<1>(rows + i, points, cosines, d, to);
   }
 }
 
@@ -311,31 +180,11 @@ void backward(const Graph &g, float scale, const float *logs, const float *grad,
             if (g.chart[h])
               add_products(weight, q.data() + h * LANES, mine_cosine, column_cosine);
             else
-              spread(weight, g.points.data() + u * all + h * d, g.cosine[u * g.heads + h], tile + h * d * LANES,
-                     tile + (all + h) * LANES, d, mine_back + h * d * WIDE, mine_cosine, column.data() + h * d * LANES,
-                     column_cosine);
+              spread(weight, g.point(u, h), g.cosine[u * g.heads + h], tile + h * d * LANES, tile + (all + h) * LANES, d,
+                     mine_back + h * d * WIDE, mine_cosine, column.data() + h * d * LANES, column_cosine);
           }
         }
-        for (int h = 0; h < g.heads; ++h) {
-          if (!g.chart[h]) continue;
-          const auto of = [&](int64_t u) {
-            return ChartRow{g.points.data() + u * all + h * d, g.cosine[u * g.heads + h],
-                            twice.data() + ((u - first) * g.heads + h) * LANES,
-                            row.data() + ((u - first) * size + h * d) * WIDE};
-          };
-          const float *points = tile + h * d * LANES, *cosines = tile + (all + h) * LANES;
-          float *to = column.data() + h * d * LANES;
-          int i = 0;
-          for (; i + TOGETHER <= count; i += TOGETHER) {
-            ChartRow rows[TOGETHER];
-            for (int r = 0; r < TOGETHER; ++r) rows[r] = of(felt[i + r]);
-            chart_spread<TOGETHER>(rows, points, cosines, d, to);
-          }
-          for (; i < count; ++i) {
-            const ChartRow one = of(felt[i]);
-            chart_spread<1>(&one, points, cosines, d, to);
-          }
-        }
+        spread_charts(g, tile, first, felt, count, twice.data(), row.data(), column.data());
         float *to = part.data() + t * size * LANES;
         for (int i = 0; i < size * LANES; ++i) to[i] += column[i];
       }
