@@ -13,7 +13,17 @@ from collections.abc import Callable
 
 from tables.choice import curved_or_flat, how_long
 from tables.geometry import MARGINS, cost, exactness, pairs, speed, summary
-from tables.jobs import LAPLACIAN, NEW_NODES, READER, curvature_rows, graph_level, large, near, parts
+from tables.jobs import (
+    FEATURES,
+    LAPLACIAN,
+    NEW_NODES,
+    READER,
+    curvature_rows,
+    graph_level,
+    large,
+    near,
+    parts,
+)
 from tables.markdown import ROOT, measured
 from tables.options import (
     graph_options,
@@ -117,6 +127,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "large": large,
     "near_lists": lambda: measured("near_lists.csv", LISTS, text=1),
     "start": lambda: measured("start.csv", START, text=3),
+    "features": lambda: measured("features.csv", FEATURES),
     "tokens": lambda: measured("tokens.csv", TOKENS, text=0),
     "processes": processes,
     "estimated": estimated,

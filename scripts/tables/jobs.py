@@ -68,6 +68,12 @@ def curvature_rows(*, seconds: bool) -> str:
     return markdown(["graph", "", "curvature", "triples", "negative"], rows, text=2)
 
 
+FEATURES = {
+    "model": "model",
+    "dense_ms": "dense table, ms",
+    "sparse_ms": "sparse rows, ms",
+    "difference": "scores differ by",
+}
 READER = {
     "file": "file",
     "megabytes": "size, MB",
