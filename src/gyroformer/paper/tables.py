@@ -307,7 +307,7 @@ TABLES = {
             Column("web-edu"),
             Column("facebook"),
             Column("ca-astroph", epochs=200),
-            Column("cora", "public", task="classify", test_nodes=1000),
+            *(Column(name, "public", task="classify", test_nodes=1000) for name in ("cora", "citeseer")),
         ),
         ABLATIONS,
         seeds=(5, 5),
