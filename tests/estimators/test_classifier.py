@@ -130,7 +130,7 @@ def test_splits_by_name_and_as_objects(graph):
 def test_a_data_sets_own_split(data_folder):
     found = gf.NodeClassifier(epochs=1, random_state=0).fit("cora")
     assert found.split_.name == "public"
-    assert found.results_["recipe"] == "cora"
+    assert found.results_["recipe"] == "cora/fpst"
     assert found.n_features_in_ == 1433
 
 

@@ -265,7 +265,7 @@ def test_wrong_words_are_one_line(words, said):
     ("dataset", "rows"),
     [
         ("web-edu", ["curvature learned at 0.05"]),
-        ("cora", ["curvature learned at 0.0001", "no edge tokens"]),  # its recipe has none
+        ("cora", ["curvature learned at 0.01"]),
     ],
 )
 def test_an_ablation_is_compared_with_the_recipe_of_its_data_set(dataset, rows):

@@ -32,8 +32,9 @@ def test_every_model_has_a_recipe_for_every_task(task, model):
 
 
 def test_the_usual_recipe():
-    assert usual_recipe("classify", model="fpst", dataset="cora") == "cora"
-    assert usual_recipe("classify", model="tokengt", dataset="cora") == "cora"
+    assert usual_recipe("classify", model="fpst", dataset="airport") == "airport"
+    assert usual_recipe("classify", model="tokengt", dataset="airport") == "airport"
+    assert usual_recipe("classify", model="fpst", dataset="cora") == "cora/fpst"
     assert usual_recipe("classify", model="fpst", dataset="my.csv") == "default"
     assert usual_recipe("classify", model="fpst", dataset="my.csv", features=False) == "plain"
     assert usual_recipe("embed", model="fpst", dataset="my.csv", features=False) == "default"
@@ -56,7 +57,7 @@ def test_a_graph_without_features_has_a_recipe_of_its_own(graph, name):
 
 
 def test_values_win_over_the_recipe():
-    job = make_job("classify", dataset="cora", model={"options": {"heads": 4}}, training={"epochs": 3})
+    job = make_job("classify", recipe="cora", model={"options": {"heads": 4}}, training={"epochs": 3})
     assert job.model.options["heads"] == 4
     assert job.model.options["final_norm"] is True
     assert job.training.epochs == 3
