@@ -61,3 +61,26 @@ def test_embeddings_are_drawn_flat_beside_curved(tmp_path, monkeypatch):
     axes = figures._pca(tmp_path).axes
     assert [axis.get_title() for axis in axes] == ["TokenGT, web-edu", "FPS-T, web-edu"]
     assert all(len(axis.collections[0].get_offsets()) == 20 for axis in axes)
+
+
+def test_a_course_whose_run_is_gone_is_drawn_from_its_numbers(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    assert figures._training(tmp_path, tmp_path) is None
+    cells = {cell.column.dataset: cell for cell in TABLES["one-head"].cells()}
+
+    def run_with(dataset, curvature):
+        folder = run_folder(tmp_path, cells[dataset].job())
+        folder.mkdir(parents=True)
+        (folder / "results.json").touch()
+        row = {"epoch": 50, "metrics": {"map": 80.0}, "curvatures": [curvature]}
+        monkeypatch.setattr(read, "open_run", lambda _: SimpleNamespace(history=[row, {"epoch": 51}]))
+        return folder
+
+    gone = run_with("power", -0.25)
+    figures._training(tmp_path, tmp_path)
+    (gone / "results.json").unlink()
+    run_with("web-edu", -2.0)
+    drawn = figures._training(tmp_path, tmp_path)
+    assert [axis.get_title() for axis in drawn.axes[:2]] == ["web-edu", "power"]
+    assert [axis.lines[0].get_ydata().tolist() for axis in drawn.axes[:2]] == [[-2.0], [-0.25]]
+    assert "power,50,80.0,-0.25" in (tmp_path / "figure_training.csv").read_text()

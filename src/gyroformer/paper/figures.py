@@ -5,6 +5,7 @@ ancestors by width, from rows of ``reproduce hierarchies``; ``sectional``: how c
 twelve networks are; ``pca``: embeddings, flat beside curved.
 """
 
+import csv
 import io
 import json
 from collections.abc import Callable
@@ -74,20 +75,17 @@ def draw_figures(
 
 
 def _training(runs: Path, results: Path) -> "Figure | None":
-    """Draw curvature and mAP of one head during training, a column for each network."""
-    from gyroformer.runs.read import open_run
+    """Draw curvature and mAP of one head during training, a column for each network.
 
+    The numbers of a network whose run is not here are those of its last drawing.
+    """
+    file = results / "figure_training.csv"
     table: list[dict[str, Any]] = []
     for cell in TABLES["one-head"].cells():
-        folder = run_folder(runs, cell.job())
-        if (folder / "results.json").exists():
-            for row in open_run(folder).history:
-                if "metrics" in row:
-                    values = {"map": row["metrics"]["map"], "curvature": row["curvatures"][0]}
-                    table.append({"dataset": cell.column.dataset, "epoch": row["epoch"], **values})
+        table += _course(runs, cell) or _drawn_before(file, cell.column.dataset)
     if not table:
         return None
-    write_table(results / "figure_training.csv", list(table[0]), table)
+    write_table(file, list(table[0]), table)
     names = list(dict.fromkeys(row["dataset"] for row in table))
     figure, axes = _axes(2, len(names), height=3.6, width=2.25 * len(names))
     for column, name in enumerate(names):
@@ -100,6 +98,42 @@ def _training(runs: Path, results: Path) -> "Figure | None":
     axes[0][0].set_ylabel("curvature")
     axes[1][0].set_ylabel("mAP, %")
     return figure
+
+
+def _course(runs: Path, cell: Cell) -> list[dict[str, Any]]:
+    """Return curvature and mAP during the run of a cell; empty if it is not here."""
+    from gyroformer.runs.read import open_run
+
+    folder = run_folder(runs, cell.job())
+    if not (folder / "results.json").exists():
+        return []
+    return [
+        {
+            "dataset": cell.column.dataset,
+            "epoch": row["epoch"],
+            "map": row["metrics"]["map"],
+            "curvature": row["curvatures"][0],
+        }
+        for row in open_run(folder).history
+        if "metrics" in row
+    ]
+
+
+def _drawn_before(file: Path, dataset: str) -> list[dict[str, Any]]:
+    """Return the rows of a data set in the file of the numbers behind a picture; empty if there are none."""
+    if not file.exists():
+        return []
+    with file.open(newline="", encoding="utf-8") as lines:
+        found = [row for row in csv.DictReader(lines) if row["dataset"] == dataset]
+    return [
+        {
+            "dataset": dataset,
+            "epoch": int(row["epoch"]),
+            "map": float(row["map"]),
+            "curvature": float(row["curvature"]),
+        }
+        for row in found
+    ]
 
 
 def _widths(rows: Rows, results: Path) -> "Figure | None":
