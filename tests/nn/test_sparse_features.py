@@ -8,7 +8,7 @@ import gyroformer as gf
 from gyroformer.nn import sparse_features
 from gyroformer.nn.dropout import dropout
 from gyroformer.nn.features import NodeFeatures
-from gyroformer.nn.sparse_features import MOST_FILLED, sparse_rows_of
+from gyroformer.nn.sparse_features import MOST_FILLED, some_rows, sparse_rows_of
 
 NODES, WORDS, CLASSES = 60, 40, 3
 BY_POINTS = [name for name in gf.MODELS if name != "points"]
@@ -105,3 +105,17 @@ def test_the_gradient_in_features_is_still_there(any_size):
     x = words().requires_grad_()
     NodeFeatures(WORDS, 4)(NODES, x).sum().backward()
     assert x.grad is not None
+
+
+@pytest.mark.parametrize("some", [slice(0, 0), slice(0, 20), slice(17, 41), slice(59, 60), slice(0, NODES)])
+def test_some_rows_are_those_of_the_dense_table(some, any_size):
+    """What each of several processes takes, after the same draws of dropout."""
+    x = words()
+    rows = sparse_rows_of(x, torch.float32)
+    torch.testing.assert_close(some_rows(rows, some).to_dense(), x[some])
+    features = NodeFeatures(WORDS, 4, dropout=0.5).train()
+    parts = []
+    for part in (some, slice(0, NODES)):
+        torch.manual_seed(0)
+        parts.append(features(NODES, x, part))
+    torch.testing.assert_close(parts[0], parts[1][some])

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from gyroformer.errors import DataError, UsageError
 from gyroformer.graphs.derived import derived
 from gyroformer.nn.dropout import dropout
-from gyroformer.nn.sparse_features import sparse_rows_of
+from gyroformer.nn.sparse_features import some_rows, sparse_rows_of
 from gyroformer.processes.tensors import taken
 
 
@@ -54,7 +54,7 @@ class NodeFeatures(nn.Module):
             return taken(table_rows(self.table, nodes), some)
         assert self.linear is not None
         x = sparse_rows_of(checked_features(nodes, self.linear.in_features, x), self.linear.weight.dtype)
-        return self.linear(taken(dropout(x, self.dropout, self.training), some))
+        return self.linear(some_rows(dropout(x, self.dropout, self.training), some))
 
 
 class NodeInput(nn.Module):

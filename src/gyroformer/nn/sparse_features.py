@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gyroformer.graphs.derived import derived
-from gyroformer.processes.group import count as processes
+from gyroformer.processes.tensors import taken
 
 #: entries from which on it is worth it: a smaller table is multiplied by in a millisecond anyway
 LEAST = 1 << 20
@@ -25,7 +25,6 @@ def sparse_rows_of(x: Float[Tensor, "N features"], dtype: torch.dtype) -> Float[
         or x.requires_grad
         or x.device.type != "cpu"
         or x.layout != torch.strided
-        or processes() > 1  # each has some of the rows, which only a dense table gives away
         or torch.compiler.is_compiling()
         or torch.is_autocast_enabled("cpu")
     ):
@@ -48,3 +47,14 @@ def with_values(rows: Tensor, values: Tensor) -> Tensor:
     return torch.sparse_csr_tensor(
         rows.crow_indices(), rows.col_indices(), values, rows.shape, check_invariants=False
     )
+
+
+def some_rows(x: Float[Tensor, "N features"], some: slice) -> Float[Tensor, "some features"]:
+    """Return some rows of features, sparse or not."""
+    if x.layout != torch.sparse_csr or some.stop - some.start == x.shape[0]:
+        return taken(x, some)
+    ends = x.crow_indices()[some.start : some.stop + 1]
+    inside = slice(int(ends[0]), int(ends[-1]))
+    columns, values = x.col_indices()[inside], x.values()[inside]
+    size = (some.stop - some.start, x.shape[1])
+    return torch.sparse_csr_tensor(ends - ends[0], columns, values, size, check_invariants=False)
