@@ -118,7 +118,7 @@ def test_help_shows_the_defaults_of_the_model_and_the_recipe():
     assert "Number of layers (default: 1)" in said("embed", "g.csv", "--model", "gcn")
     assert "Number of layers (default: 1)" in said("embed", "g.csv")
     assert "Number of heads or components (default: 8)" in said("link", "g.csv", "--model=gil")
-    assert "the whole graph (default: 120)" in said("classify", "cora")
+    assert "the whole graph (default: 400)" in said("classify", "cora")
     assert "the whole graph (default: 10000)" in said("embed", "g.csv", "--recipe", "paper")
     assert "--identifiers" not in said("embed", "g.csv", "--model", "hgcn")
 

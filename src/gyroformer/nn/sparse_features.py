@@ -44,9 +44,7 @@ def _sparse_rows(x: Tensor, dtype: torch.dtype) -> Tensor | None:
 
 def with_values(rows: Tensor, values: Tensor) -> Tensor:
     """Return sparse rows with other values at the same places."""
-    return torch.sparse_csr_tensor(
-        rows.crow_indices(), rows.col_indices(), values, rows.shape, check_invariants=False
-    )
+    return _made(rows.crow_indices(), rows.col_indices(), values, rows.shape)
 
 
 def some_rows(x: Float[Tensor, "N features"], some: slice) -> Float[Tensor, "some features"]:
@@ -55,6 +53,9 @@ def some_rows(x: Float[Tensor, "N features"], some: slice) -> Float[Tensor, "som
         return taken(x, some)
     ends = x.crow_indices()[some.start : some.stop + 1]
     inside = slice(int(ends[0]), int(ends[-1]))
-    columns, values = x.col_indices()[inside], x.values()[inside]
     size = (some.stop - some.start, x.shape[1])
-    return torch.sparse_csr_tensor(ends - ends[0], columns, values, size, check_invariants=False)
+    return _made(ends - ends[0], x.col_indices()[inside], x.values()[inside], size)
+
+
+def _made(ends: Tensor, columns: Tensor, values: Tensor, size: tuple[int, ...]) -> Tensor:
+    return torch.sparse_csr_tensor(ends, columns, values, size, device=values.device, check_invariants=False)
