@@ -1,7 +1,6 @@
 """What the graph networks share: layers one after the other, flat or curved."""
 
 import itertools
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from gyroformer.models.base import GraphModel
 from gyroformer.nn.curvature import HeadCurvature
 from gyroformer.nn.dropout import dropout
 from gyroformer.nn.features import NodeFeatures, NodeInput, unit_std
-from gyroformer.nn.sparse import propagation
+from gyroformer.nn.sparse import as_sparse_rows, propagation
 from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.positions import Positions, StereographicPositions
 from gyroformer.options.features import Norm
@@ -240,9 +239,6 @@ def sparse_rows(data: "Data", *, norm: Norm, loops: bool, dtype: torch.dtype) ->
     """Return :func:`~gyroformer.nn.sparse.propagation` in sparse rows, the layout torch_geometric multiplies by."""
     matrix = propagation(data, norm=norm, loops=loops, dtype=dtype)
     if matrix not in _rows:
-        with warnings.catch_warnings():
-            # torch says once for each process that sparse rows are in beta; of them only the product is used
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
-            _rows[matrix] = matrix.to_sparse_csr()
+        _rows[matrix] = as_sparse_rows(matrix)
     rows: Tensor = _rows[matrix]
     return rows

@@ -52,7 +52,7 @@ def dropout(x: Float[Tensor, "..."], p: float, training: bool) -> Float[Tensor, 
         return x
     scale, below = 2**BITS / kept, kept - 2 ** (BITS - 1)
     if x.requires_grad:
-        return x * (_bits(x) < below) * scale
+        return (x * (_bits(x) < below)).mul_(scale)
     # block by block, so that all but the result stays in the cache: fresh memory costs more than arithmetic
     result = torch.empty_like(x, memory_format=torch.contiguous_format)
     in_kernel = not torch.compiler.is_compiling() and usable(x)

@@ -5,6 +5,7 @@ graphs is one block-diagonal graph and needs nothing special. What is derived fr
 (:mod:`gyroformer.graphs.derived`).
 """
 
+import warnings
 from typing import TYPE_CHECKING
 
 import torch
@@ -62,6 +63,14 @@ def _graph(data: "Data") -> tuple[Tensor, int]:
             "the graph needs an edge_index and a number of nodes; set data.edge_index and data.x"
         )
     return edges, nodes
+
+
+def as_sparse_rows(matrix: Tensor) -> Tensor:
+    """Return a matrix in sparse rows, the layout that torch multiplies by quickly."""
+    with warnings.catch_warnings():
+        # torch says once for each process that sparse rows are in beta; of them only the product is used
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
+        return matrix.to_sparse_csr()
 
 
 def propagate(matrix: Float[Tensor, "M N"], x: Float[Tensor, "N ..."]) -> Float[Tensor, "M ..."]:

@@ -1,12 +1,11 @@
 """Features that are nearly all zero, such as the words of a text, as sparse rows: what torch multiplies by quickly."""
 
-import warnings
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from gyroformer.graphs.derived import derived
+from gyroformer.nn.sparse import as_sparse_rows
 from gyroformer.processes.tensors import taken
 
 #: entries from which on it is worth it: a smaller table is multiplied by in a millisecond anyway
@@ -34,12 +33,8 @@ def sparse_rows_of(x: Float[Tensor, "N features"], dtype: torch.dtype) -> Float[
 
 
 def _sparse_rows(x: Tensor, dtype: torch.dtype) -> Tensor | None:
-    if int(x.count_nonzero()) > MOST_FILLED * x.numel():
-        return None
-    with warnings.catch_warnings():
-        # torch says once for each process that sparse rows are in beta; of them only the product is used
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
-        return x.to(dtype).to_sparse_csr()
+    few = int(x.count_nonzero()) <= MOST_FILLED * x.numel()
+    return as_sparse_rows(x.to(dtype)) if few else None
 
 
 def with_values(rows: Tensor, values: Tensor) -> Tensor:
