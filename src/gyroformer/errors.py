@@ -3,7 +3,7 @@
 A message says what was expected, what came, where, and what to do about it, in one line.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -98,9 +98,9 @@ def in_file(path: Path, kind: type[DataError] = DataError) -> Iterator[None]:
         raise kind(f"{path}: {error}") from None
 
 
-def did_you_mean(name: str, known: list[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known name nearest to ``name``, or an empty string."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1)
+    near = get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""

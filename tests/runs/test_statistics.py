@@ -27,6 +27,20 @@ def test_a_paired_difference_is_scipys():
     assert not found.corrected
 
 
+@pytest.mark.parametrize("pairs", [2, 3, 5, 10, 13, 14])
+def test_the_signed_rank_test_is_scipys_with_ties_and_zeros_too(pairs):
+    rng = np.random.default_rng(pairs)
+    for values in (rng.normal(0.5, 1, pairs), rng.integers(-1, 4, pairs).astype(float)):
+        expected = stats.wilcoxon(values, zero_method="zsplit").pvalue
+        assert signed_rank(list(values)) == pytest.approx(expected)
+
+
+def test_differences_that_part_by_rounding_are_ties():
+    values = [82.4 - 82.3, 70.1 - 70.0, 0.1 - 0.2, 3.0]
+    assert len(set(map(abs, values))) == 4
+    assert signed_rank(values) == pytest.approx(stats.wilcoxon([0.1, 0.1, -0.1, 3.0]).pvalue)
+
+
 def test_only_seeds_that_both_have_are_pairs():
     found = paired_difference({0: 1.0, 1: 2.0, 5: 9.0}, {1: 1.0, 5: 4.0, 7: 0.0})
     assert (found.pairs, found.mean) == (2, 3.0)

@@ -84,7 +84,7 @@ def measure(
     """Yield one row for each data set, kind of sum and form; ``said`` takes lines of progress."""
     for form in forms:
         if form not in FORMS:
-            raise UsageError(f"no form is called {form!r}{did_you_mean(form, list(FORMS))}")
+            raise UsageError(f"no form is called {form!r}{did_you_mean(form, FORMS)}")
     if rounds < 1:
         raise UsageError(f"rounds must be at least 1, got {rounds}")
     for name in names:

@@ -111,12 +111,12 @@ def check_names(names: list[str], variants: list[str]) -> None:
     """Raise unless these are cases and variants."""
     for name in names:
         if name not in CASES:
-            raise UsageError(f"no case is called {name!r}{did_you_mean(name, list(CASES))}")
+            raise UsageError(f"no case is called {name!r}{did_you_mean(name, CASES)}")
     if not variants:
         raise UsageError(f"no variant is named; choose from {', '.join(VARIANTS)}")
     for variant in variants:
         if variant not in VARIANTS:
-            raise UsageError(f"no variant is called {variant!r}{did_you_mean(variant, list(VARIANTS))}")
+            raise UsageError(f"no variant is called {variant!r}{did_you_mean(variant, VARIANTS)}")
 
 
 def measure(

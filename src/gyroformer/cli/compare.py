@@ -82,7 +82,7 @@ def compare_command(
         @guard
         def called(task: str, graph: str, **typed: Any) -> None:
             if task not in TASKS:
-                near = did_you_mean(task, list(TASKS))
+                near = did_you_mean(task, TASKS)
                 raise UsageError(f"no task is called {task!r}{near} (known: {', '.join(TASKS)})")
             values = given_values(flags, typed, "fpst", [])
             options = from_plain(CompareOptions, values.pop("run", {}))

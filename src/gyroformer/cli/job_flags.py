@@ -322,7 +322,7 @@ def _set_options(settings: list[str], model: str) -> dict[str, Any]:
             raise UsageError(f"--set takes NAME=VALUE, got {setting!r}")
         if name not in known:
             raise UsageError(
-                f"the model {model!r} has no option {name!r}{did_you_mean(name, list(known))} "
+                f"the model {model!r} has no option {name!r}{did_you_mean(name, known)} "
                 f"(options: {', '.join(known)})"
             )
         if name in found:

@@ -54,7 +54,7 @@ def reproduce(
     Example: gyroformer reproduce table1 --models fpst,tokengt --datasets web-edu --workers 2
     """
     if what not in KNOWN:
-        near = did_you_mean(what, list(KNOWN))
+        near = did_you_mean(what, KNOWN)
         raise UsageError(f"nothing to reproduce is called {what!r}{near} (known: {', '.join(KNOWN)})")
     chosen = _words(datasets, "--datasets"), _words(models, "--models")
     if what == "costs":
@@ -75,13 +75,14 @@ def reproduce(
 
 
 def _cells(what: str, datasets: list[str], models: list[str], seeds: int | None) -> "list[Cell]":
-    from gyroformer.paper.figures import needed_cells
     from gyroformer.paper.tables import TABLES
 
     if what != "figures":
         return TABLES[what].cells(datasets, models, seeds)
     if datasets or models or seeds:
         raise UsageError("the figures have data sets, models and seeds of their own: leave these options out")
+    from gyroformer.paper.figures import needed_cells  # which loads torch
+
     return needed_cells()
 
 

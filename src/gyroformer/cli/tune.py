@@ -80,9 +80,7 @@ def tune(
     from gyroformer.search.study import Search
 
     if task not in TASKS:
-        raise UsageError(
-            f"no task is called {task!r}{did_you_mean(task, list(TASKS))} (known: {', '.join(TASKS)})"
-        )
+        raise UsageError(f"no task is called {task!r}{did_you_mean(task, TASKS)} (known: {', '.join(TASKS)})")
     get_model(model)
     fixed = _fixed(task, model, recipe, graph, fix or [])
     search = Search(task, graph, model, trials, recipe=recipe, fixed=fixed, seeds=seeds, seed=seed)
@@ -109,9 +107,7 @@ def _fixed(task: str, model: str, recipe: str | None, graph: str, pairs: list[st
         if not separator:
             raise UsageError(f"--fix takes NAME=VALUE, got {pair!r}")
         if name not in known:
-            raise UsageError(
-                f"--fix: {task} with {model} has no option {name!r}{did_you_mean(name, list(known))}"
-            )
+            raise UsageError(f"--fix: {task} with {model} has no option {name!r}{did_you_mean(name, known)}")
         flag = known[name]
         if "__".join(flag.path) in typed:
             raise UsageError(f"--fix gives {name} twice: keep one")

@@ -290,6 +290,6 @@ DATASETS: dict[str, DatasetSpec] = {
 def get_spec(name: str) -> DatasetSpec:
     """Return the entry of ``name``; an unknown name is a usage error that offers the nearest one."""
     if name not in DATASETS:
-        hint = did_you_mean(name, list(DATASETS))
+        hint = did_you_mean(name, DATASETS)
         raise UsageError(f"no data set is called {name!r}{hint} (see: gyroformer datasets)")
     return DATASETS[name]

@@ -71,7 +71,7 @@ def make_split(
     spec = DATASETS.get(dataset)
     name = name or (spec and spec.default_split) or "random"
     if name not in SPLITS:
-        raise UsageError(f"no split is called {name!r}{did_you_mean(name, list(SPLITS))}")
+        raise UsageError(f"no split is called {name!r}{did_you_mean(name, SPLITS)}")
     chosen = _choice(name, seed=seed, index=index)
     if stratified and name != "random":
         raise UsageError(f"'stratified' is an option of the split 'random', not of {name!r}")

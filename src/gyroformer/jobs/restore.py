@@ -94,7 +94,7 @@ class Restored:
             if name not in index:
                 raise UsageError(
                     f"no node of {self.job.graph.source or 'the graph'} has the id {name!r}"
-                    f"{did_you_mean(name, list(index))}"
+                    f"{did_you_mean(name, index)}"
                 )
         return torch.tensor([index[name] for name in names], dtype=torch.int64)
 

@@ -140,7 +140,7 @@ def get_model(name: str) -> ModelSpec:
     """Return the model called ``name``."""
     if name not in MODELS:
         raise UsageError(
-            f"no model is called {name!r}{did_you_mean(name, list(MODELS))} (known: {', '.join(MODELS)})"
+            f"no model is called {name!r}{did_you_mean(name, MODELS)} (known: {', '.join(MODELS)})"
         )
     return MODELS[name]
 

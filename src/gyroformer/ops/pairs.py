@@ -167,9 +167,7 @@ def log_partition(
 def chosen_form(form: str, *tensors: Tensor) -> str:
     """Return the form to use: what was asked for, if it can be had."""
     if form not in FORMS:
-        raise UsageError(
-            f"no form is called {form!r}{did_you_mean(form, list(FORMS))}; known: {', '.join(FORMS)}"
-        )
+        raise UsageError(f"no form is called {form!r}{did_you_mean(form, FORMS)}; known: {', '.join(FORMS)}")
     usable = fused.usable(*tensors)
     if form == "auto":
         return "native" if usable else "eager"

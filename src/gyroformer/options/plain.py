@@ -34,7 +34,7 @@ def from_plain(kind: type[Kind], values: Any, name: str = "") -> Kind:
     for key, value in values.items():
         inner = f"{name}.{key}" if name else str(key)
         if key not in known:
-            raise UsageError(f"there is no option {inner!r}{did_you_mean(str(key), list(known))}")
+            raise UsageError(f"there is no option {inner!r}{did_you_mean(str(key), known)}")
         hint = known[key].hint
         if isinstance(hint, type) and issubclass(hint, Options):
             filled[key] = value if isinstance(value, hint) else from_plain(hint, value, inner)

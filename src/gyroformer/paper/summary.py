@@ -5,13 +5,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from gyroformer.paper.tables import Cell, Variant, best_published, printed
-from gyroformer.runs.rows import Rows, key_of
+from gyroformer.runs.rows import Row, Rows, key_of
 from gyroformer.runs.statistics import add_holm, paired_difference, paired_values, sample_half, signed_rank
+
+
+def rows_of(cell: Cell, rows: Rows) -> dict[int, Row]:
+    """Return the row of each run of a cell that is done, by seed."""
+    return {job.seed: rows[key] for job in cell.jobs() if (key := key_of(job)) in rows}
 
 
 def values_of(cell: Cell, rows: Rows) -> dict[int, float]:
     """Return the metric of each run of a cell that is done, by seed."""
-    return {job.seed: float(rows[key]["value"]) for job in cell.jobs() if (key := key_of(job)) in rows}
+    return {seed: float(row["value"]) for seed, row in rows_of(cell, rows).items()}
 
 
 def collected(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
@@ -20,11 +25,11 @@ def collected(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
 
     found = []
     for cell in cells:
-        values = values_of(cell, rows)
-        if not values:
+        done = list(rows_of(cell, rows).values())
+        if not done:
             continue
-        row = rows[next(key for job in cell.jobs() if (key := key_of(job)) in rows)]
-        mean, half = interval(list(values.values()))
+        row = done[0]
+        mean, half = interval([float(one["value"]) for one in done])
         paper = printed(cell.table.name, cell.column.dataset, cell.variant.name)
         best, nodes = best_published(cell.column.name), cell.column.test_nodes
         found.append(
@@ -34,7 +39,7 @@ def collected(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
                 "mean": mean,
                 "low": None if half is None else mean - half,
                 "high": None if half is None else mean + half,
-                "seeds": len(values),
+                "seeds": len(done),
                 "paper": None if paper is None else paper[0],
                 "paper_std": None if paper is None else paper[1],
                 "published": None if best is None else best[0],

@@ -109,7 +109,7 @@ class Table:
         for given, known, what in ((datasets, self.datasets, "data set"), (models, self.models, "row")):
             for name in given:
                 if name not in known:
-                    near = did_you_mean(name, list(known))
+                    near = did_you_mean(name, known)
                     raise UsageError(f"{self.name} has no {what} {name!r}{near} (known: {', '.join(known)})")
         return [
             Cell(self, column, variant, seeds or column.seeds or self.seeds[variant.name not in TWINS])
@@ -162,7 +162,8 @@ class Cell:
 
     def jobs(self) -> list[JobSettings]:
         """Return its runs."""
-        return [self.job(seed) for seed in range(self.seeds)]
+        first = self.job()
+        return [dc.replace(first, seed=seed) for seed in range(self.seeds)]
 
 
 def _plain(*left_out: str) -> tuple[Variant, ...]:

@@ -5,6 +5,7 @@ one; else, for models on tokens, the data set's own, ``plain`` for a graph witho
 networks ``networks``. ``paper`` holds what the paper prints. A file that ends in ``.toml`` is a recipe too.
 """
 
+import functools
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,12 @@ USUAL = ("default", "networks")
 MAX_BYTES = 1 << 20
 
 
-def recipe_names(task: str) -> list[str]:
-    """Return the names of the recipes for ``task``."""
+@functools.cache
+def recipe_names(task: str) -> tuple[str, ...]:
+    """Return the names of the recipes for ``task``; they are looked for once a process."""
     folder = ROOT / task
-    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.toml"))
+    names = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.toml"))
+    return tuple(sorted(names))
 
 
 def usual_recipe(task: str, *, model: str, dataset: str, features: bool = True) -> str:

@@ -12,6 +12,10 @@ from typing import Any
 
 #: two-sided
 LEVEL = 0.95
+#: differences for which the signed-rank test goes through all choices of signs: 8,192
+EXACT_PAIRS = 13
+#: of metrics in percent: beyond it differences that are equal part by rounding alone, and would not be ties
+DECIMALS = 9
 
 
 @dc.dataclass(frozen=True)
@@ -65,12 +69,24 @@ def _two_sided(t: float, degrees: int) -> float:
 
 
 def signed_rank(values: Sequence[float]) -> float | None:
-    """Return the p-value of Wilcoxon's signed-rank test, zeros shared out; None without a difference."""
+    """Return the p-value of Wilcoxon's signed-rank test, zeros shared out; None without a difference.
+
+    Up to ``EXACT_PAIRS`` differences it is exact, ties or not: the share of all choices of signs that are as extreme.
+    scipy goes through them one by one where there are ties, which takes a third of a second for ten pairs.
+    """
+    import numpy as np
     from scipy import stats
 
-    if len(values) < 2 or not any(values):
+    rounded = np.round(values, DECIMALS)
+    if len(rounded) < 2 or not rounded.any():
         return None
-    return float(stats.wilcoxon(values, zero_method="zsplit").pvalue)
+    if len(rounded) > EXACT_PAIRS:
+        return float(stats.wilcoxon(rounded, zero_method="zsplit").pvalue)
+    # twice the ranks are whole numbers, and so are their sums: nothing is lost in comparing them
+    doubled = np.rint(2 * stats.rankdata(abs(rounded)))[rounded != 0]
+    signs = np.arange(1 << len(doubled))[:, None] >> np.arange(len(doubled)) & 1
+    sums, found = signs @ doubled, doubled[rounded[rounded != 0] > 0].sum()
+    return float(min(1.0, 2 * min((sums <= found).mean(), (sums >= found).mean())))
 
 
 def paired_values(ours: Mapping[int, float], others: Mapping[int, float]) -> list[float]:

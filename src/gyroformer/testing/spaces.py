@@ -51,7 +51,7 @@ class Drawn:
 def random_geometric(space: str, nodes: int, degree: float, rng: np.random.Generator) -> Drawn:
     """Return a random geometric graph on one of :data:`SPACES`."""
     if space not in SPACES:
-        raise UsageError(f"no space is called {space!r}{did_you_mean(space, list(SPACES))}")
+        raise UsageError(f"no space is called {space!r}{did_you_mean(space, SPACES)}")
     distance, curvature = SPACES[space](nodes, rng)
     pairs = np.sort(distance[np.triu_indices(nodes, 1)])
     return _joined(distance, pairs[int(degree * nodes / 2)], curvature)
