@@ -63,7 +63,7 @@ FEATURES = (
     Choice("features.entries", ("row", "l2", "binary", "zscore")),
     Choice("features.mixing", ("none", "power", "ppr", "joined")),
     Choice("features.hops", (2, 10, 20, 30), when=("features.mixing", ("power",))),
-    Choice("features.hops", (1, 2), when=("features.mixing", ("joined",))),
+    Choice("features.hops", (1, 2, 3), when=("features.mixing", ("joined",))),
     Choice("features.alpha", (0.1, 0.2), when=("features.mixing", ("ppr",))),
     Choice("features.norm", ("sym", "row"), when=("features.mixing", ("power", "ppr", "joined"))),
     Choice("features.loops", (True, False), when=("features.mixing", ("power", "ppr", "joined"))),
