@@ -2,8 +2,9 @@
 
 python scripts/search_table2.py [--datasets texas,cora] [--models fpst,gcn] [--trials N] [--workers 2] [--dry-run]
 
-All models get the same base recipe, splits, epochs, number of trials and runs a trial on a data set. The winners are the recipes
-``src/gyroformer/recipes/classify/DATASET/MODEL.toml``, which ``gyroformer reproduce table2`` and ``classify`` use.
+On a data set all models get the same base recipe, splits, epochs, number of trials and runs a trial. The winners are
+the recipes ``src/gyroformer/recipes/classify/DATASET/MODEL.toml``, which ``gyroformer reproduce table2`` and
+``classify`` use.
 """
 
 import argparse
