@@ -44,10 +44,20 @@ def half_angle(x, k):
     return [*[p / (2 * cosine) for p in x[1:]], cosine]
 
 
+def moved(x, u, k):
+    """Return exp_x of u transported from the pole, in ambient coordinates."""
+    x, pole, u = lifted(x, k), [1 / mp.sqrt(-k), 0, 0, 0], [0, *u]
+    share = lorentz(x, u) / (1 / k + lorentz(pole, x))
+    v = [p - share * (q + r) for p, q, r in zip(u, pole, x, strict=True)]
+    angle = mp.sqrt(-k * lorentz(v, v))
+    return [mp.cosh(angle) * p + mp.sinh(angle) / angle * q for p, q in zip(x, v, strict=True)]
+
+
 DEFINITIONS = {
     "from_space": lambda s, k: lifted([0, *s], k),
     "centroid": center,
     "to_half_angle": half_angle,
+    "translate": moved,
 }
 
 
@@ -86,7 +96,8 @@ def arguments(name, regime, k, generator):
     if name == "centroid":
         points = reached(torch.stack([vector(regime, k, generator) for _ in range(3)]), k)
         return [points.flatten(), torch.softmax(torch.randn(3, generator=generator, dtype=torch.float64), 0)]
-    return [reached(vector(regime, k, generator), k)]
+    points = reached(vector(regime, k, generator), k)
+    return [points, vector(regime, k, generator)] if name == "translate" else [points]
 
 
 @pytest.mark.parametrize("regime", ["tiny", "ordinary", "large"])
@@ -130,6 +141,20 @@ def test_the_half_angle_is_that_of_the_layers(seed, k):
     close(sine, want_sine, torch.float64)
     close(cosine, want_cosine, torch.float64)
     close(sine / cosine, stereographic(x[:, 1:], k), torch.float64)
+
+
+@laws
+@given(seed=seeds, k=curvature)
+def test_a_translation_is_an_isometry_that_takes_the_pole_to_the_end_of_its_vector(seed, k):
+    u = vectors(seed, k, torch.float64)
+    pole = hyp.from_space(torch.zeros(SIZE, dtype=torch.float64), k=k)
+    close(hyp.translate(pole, u, k=k), reached(u, k), torch.float64)
+    # x moved by u is x (+) exp_0 u: as far from x as u is long, and -x moves x back to the pole
+    x = reached(u.flip(0), k)
+    there = hyp.translate(x, u, k=k)
+    close(hyperbolic_dist(x[:, 1:], there[:, 1:], k), u.norm(dim=-1), torch.float64, scale=100)
+    back = hyp.translate(x, -u.flip(0), k=k)
+    assert back[:, 1:].abs().max() <= 1e-10 * x.abs().max()
 
 
 def test_points_lie_on_the_hyperboloid_and_the_time_is_not_read(dtype):

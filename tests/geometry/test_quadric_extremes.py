@@ -13,7 +13,12 @@ NUMBERS = st.one_of(st.sampled_from([s * x for s in (1, -1) for x in SIZES]), st
 NEGATIVE = st.one_of(st.sampled_from([0.0, 1.0, -1e-30, -1e-8, -1.0, -1e4]), st.floats(-5, 0, width=32))
 ANY_BETA = st.one_of(st.sampled_from([0.0, 1.0, -1e-30, -1e-8, -1.0, -1e4, -1e8]), st.floats(-5, 0, width=32))
 #: shapes of each function's arguments
-HYPERBOLOID = {"to_half_angle": [(1, 3)], "from_space": [(1, 2)], "centroid": [(2, 3), (1, 2)]}
+HYPERBOLOID = {
+    "to_half_angle": [(1, 3)],
+    "from_space": [(1, 2)],
+    "centroid": [(2, 3), (1, 2)],
+    "translate": [(1, 3), (1, 2)],
+}
 PSEUDO = {
     "to_sphere_product": [4],
     "logmap0": [4],

@@ -8,6 +8,7 @@ from graph_model_checks import dense_adjacency, small_graph
 from hyperbolic_oracle import hyperbolic_dist
 
 from gyroformer.errors import UsageError
+from gyroformer.geometry import hyperboloid
 from gyroformer.geometry import pseudo_hyperboloid as quadric
 from gyroformer.models import get_model
 from gyroformer.models.q_gcn import QGCN
@@ -34,10 +35,15 @@ def made(data, **options):
 def test_it_is_what_the_paper_writes(time, skip):
     data = small_graph(dtype=torch.float64)
     model = made(data, classes=4, time_dim=time, skip=skip, curvature=-0.8)
-    beta, a, u = 1 / model.output_curvature.item(), dense_adjacency(data), data.x
+    k, a, u = model.output_curvature.item(), dense_adjacency(data, norm="row"), data.x
+    beta = 1 / k
     for place, layer in enumerate(model.layers):
         h = quadric.expmap0((layer.linear if place else model.features.linear)(u), beta=beta, time=time)
-        h = quadric.logmap0(quadric.translate(h, layer.bias, beta=beta, time=time), beta=beta, time=time)
+        if time > 1:
+            h = quadric.translate(h, layer.bias, beta=beta, time=time)
+        else:
+            h = hyperboloid.translate(h, layer.bias, k=k)
+        h = quadric.logmap0(h, beta=beta, time=time)
         u = F.relu(a @ h)
         u = (u + h) / 2 if skip else u
     torch.testing.assert_close(model(data), model.decoder(u), rtol=1e-9, atol=1e-9)
@@ -56,7 +62,8 @@ def test_one_time_coordinate_is_hyperbolic():
     torch.testing.assert_close(positions.k, model.output_curvature)
     a, u = dense_adjacency(data), data.x
     for index, layer in enumerate(model.layers):
-        u = a @ ((layer.linear if index else model.features.linear)(u) + layer.bias)
+        s = (layer.linear if index else model.features.linear)(u)
+        u = a @ hyperboloid.translate(hyperboloid.from_space(s, k=k), layer.bias, k=k)[:, 1:]
         u = u if index else F.relu(u)
     rows = positions.squared_dist_rows(torch.arange(12))
     torch.testing.assert_close(rows, hyperbolic_dist(u[:, None], u, k).square())
@@ -65,13 +72,22 @@ def test_one_time_coordinate_is_hyperbolic():
     assert (away[:, None] <= away[:, :, None] + away + 1e-9).all()
 
 
-def test_one_time_coordinate_scores_as_a_flat_network_does():
+def test_one_time_coordinate_scores_by_curvature_too():
+    """By the biases: at the pole the maps are the identity, and without biases nothing feels the curvature."""
     data = small_graph(dtype=torch.float64)
     model = made(data, classes=4, time_dim=1)
-    a, u = dense_adjacency(data), data.x
+    weight = torch.randn(12, 4, dtype=torch.float64)
+    (model(data) * weight).sum().backward()
+    assert all(layer.space.curvature.grad.abs() > 1e-6 for layer in model.layers)
+    curved = model(data)
+    with torch.no_grad():
+        for layer in model.layers:
+            layer.bias.zero_()
+    a, u = dense_adjacency(data, norm="row"), data.x
     for place, layer in enumerate(model.layers):
-        u = F.relu(a @ ((layer.linear if place else model.features.linear)(u) + layer.bias))
+        u = F.relu(a @ (layer.linear if place else model.features.linear)(u))
     torch.testing.assert_close(model(data), model.decoder(u))
+    assert (curved - model(data)).abs().max() > 1e-3
 
 
 def test_without_space_coordinates_it_is_a_sphere():
@@ -109,7 +125,7 @@ def test_training_in_single_precision_stays_finite(time, steps):
     assert (model.curvatures < 0).all()
 
 
-@pytest.mark.parametrize("time", [8, 16])
+@pytest.mark.parametrize("time", TIMES)
 def test_the_curvature_gradient_is_exact(time):
     data = small_graph(dtype=torch.float64)
     checks.check_curvature_gradient(made(data, classes=4, time_dim=time, activation="tanh"), data)

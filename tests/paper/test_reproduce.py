@@ -140,6 +140,10 @@ def test_whatever_decides_a_run_is_in_its_key(small, monkeypatch):
     assert len(keys) == 6
     assert settings_sha256(job) == settings_sha256(job.but(seed=9))
     before = key_of(job)
+    folder = run_folder(Path("runs"), job)
+    monkeypatch.setattr(rows_module, "MODEL_GENERATIONS", {"fpst": 98})
+    assert key_of(job) != before
+    assert run_folder(Path("runs"), job) != folder
     monkeypatch.setattr(rows_module, "GENERATION", 99)
     assert key_of(job) != before
     folders = {run_folder(Path("runs"), one) for one in changed}

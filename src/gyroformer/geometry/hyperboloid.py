@@ -16,6 +16,10 @@ from torch import Tensor
 from gyroformer.geometry.parts import dot
 from gyroformer.geometry.precision import Curvature, widened
 from gyroformer.geometry.quadric import below_zero, joined, stretch
+from gyroformer.geometry.trig import sin_ratio_and_cos
+
+#: natural lengths of the longest translation: float32 holds no point so far out, float64 its square
+FARTHEST = 200.0
 
 
 def _on(s: Tensor, k: Tensor) -> Tensor:
@@ -27,6 +31,24 @@ def _on(s: Tensor, k: Tensor) -> Tensor:
 def from_space(s: Tensor, *, k: Curvature) -> Tensor:
     r"""Return the points ``(..., d + 1)`` over the space coordinates ``(..., d)``."""
     return _on(s, below_zero(k))
+
+
+@widened
+def translate(x: Tensor, u: Tensor, *, k: Curvature) -> Tensor:
+    r"""Return the points x ``(..., d + 1)`` moved by u ``(..., d)``, tangent vectors at the pole (s = 0): a bias.
+
+    u is transported to x along the geodesic from the pole and followed from there. With :math:`z = -\kappa|u|^2`,
+
+    .. math:: s' = s\cosh\sqrt z +
+              \Bigl(u - \frac{\kappa\langle s,u\rangle}{1 + \tau}s\Bigr)\frac{\sinh\sqrt z}{\sqrt z},
+
+    which is s + u at k = 0, and :math:`\exp_0 u` at the pole. Beyond ``FARTHEST`` z does not grow.
+    """
+    k = below_zero(k)
+    s = x[..., 1:]
+    sine, cosine = sin_ratio_and_cos((k * dot(u, u, -1)).clamp(min=-(FARTHEST**2)))
+    transported = u - (k * dot(s, u, -1) / (1 + stretch(s, k))) * s
+    return _on(s * cosine + transported * sine, k)
 
 
 @widened

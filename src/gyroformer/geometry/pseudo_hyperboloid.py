@@ -82,8 +82,9 @@ def translate(x: Tensor, u: Tensor, *, beta: Curvature, time: int) -> Tensor:
     .. math:: v = \Bigl(-\langle w,a\rangle,\ a - \frac{\langle w,a\rangle}{1 + c}w\Bigr), \qquad
         \theta' = \theta\cos|a| + v\,\frac{\sin|a|}{|a|},
 
-    and :math:`x_s' = x_s + u_s`. From the pole it is :func:`expmap0`. Opposite to the pole (within a rounding
-    unit), where the transport depends on the way, :math:`v = (0, a)`.
+    and :math:`x_s' = x_s + u_s`. From the pole it is :func:`expmap0`. (With one time coordinate there are geodesics
+    to every point: :func:`gyroformer.geometry.hyperboloid.translate` follows them.) Opposite to the pole (within a
+    rounding unit), where the transport depends on the way, :math:`v = (0, a)`.
     """
     beta = below_zero(beta)
     theta, s = _named(x, time)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gyroformer.bench.speed import commit
 from gyroformer.errors import GyroformerError
-from gyroformer.runs.rows import Row, Rows, add_row, key_of, read_rows, row_of, settings_sha256
+from gyroformer.runs.rows import Row, Rows, add_row, generation, key_of, read_rows, row_of, settings_sha256
 from gyroformer.settings import JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
@@ -65,8 +65,12 @@ Teller = Callable[[State], None]
 
 
 def run_folder(folder: Path, job: JobSettings) -> Path:
-    """Return where a run is kept: its settings are part of the name, so that variants do not meet."""
+    """Return where a run is kept: its settings are part of the name, so that variants do not meet.
+
+    So is the generation of the code from the second on: what an earlier one has left is not taken for its own.
+    """
     name = f"{Path(job.graph.source).stem}-{job.task}-{job.model.name}-{settings_sha256(job)}"
+    name += f"-{now}" if (now := generation(job)) > 1 else ""
     return folder / name / f"seed-{job.seed}"
 
 

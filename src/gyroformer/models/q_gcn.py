@@ -36,9 +36,13 @@ class QGCNLayer(CurvedLayer):
 
     def forward(self, u: Tensor, matrix: Tensor) -> Tensor:
         """Return the convolved tangent vectors ``(N, dim - 1)``; ``matrix`` is the normalised adjacency."""
-        beta = 1 / self.space()
+        k = self.space()
+        beta = 1 / k
         here = quadric.expmap0(self.linear(u), beta=beta, time=self.time)
-        moved = quadric.translate(here, self.bias, beta=beta, time=self.time)
+        if self.time == 1:
+            moved = hyperboloid.translate(here, self.bias, k=k)
+        else:
+            moved = quadric.translate(here, self.bias, beta=beta, time=self.time)
         own = quadric.logmap0(moved, beta=beta, time=self.time)
         result = self.activation(propagate(matrix, own))
         return 0.5 * (own + result) if self.skip else result
@@ -51,10 +55,12 @@ class QGCN(TangentStack):
               h_i = T_b(\exp_0(W \log_0 x_i)), \qquad
               x'_i = \exp_0\Bigl(\sigma\Bigl(\sum_j \hat A_{ij}\log_0 h_j\Bigr)\Bigr)
 
-    with the symmetric :math:`\hat A` of a GCN. The maps at the pole 0 are those of the diffeomorphic product of a
+    with the symmetric :math:`\hat A` of a GCN, or with classes, as in the published code, the mean over the neighbours
+    and the node itself. The maps at the pole 0 are those of the diffeomorphic product of a
     sphere and a flat space, :math:`S^{t-1} \times \mathbb R^s` (:mod:`gyroformer.geometry.pseudo_hyperboloid`):
     the geodesics of the indefinite metric do not reach every point. :math:`T_b` transports the tangent vector b
-    from the pole to the point and follows it. Distances are those of the indefinite metric, through the antipode
+    from the pole to the point and follows it: in the hyperbolic space of one time coordinate along geodesics, in other
+    spaces on sphere and flat space apart. Distances are those of the indefinite metric, through the antipode
     where no geodesic goes. The scores are linear in :math:`\log_0` of the last points. A layer hands on its
     tangent vectors as they are: one that goes more than half around the sphere is not exchanged for the shorter
     one to the same point, which would be a jump.
@@ -64,15 +70,19 @@ class QGCN(TangentStack):
     sphere of the time coordinates, whose metric is negative, looks like one of curvature :math:`-\kappa`.)
 
     With ``time_dim=1`` the space is the hyperbolic space of curvature κ in ``dim - 1`` dimensions. As its sphere is
-    a point, the maps at the pole are the identity on the space coordinates: points and distances are hyperbolic,
-    class scores those of a flat network. With ``time_dim=dim`` there is no space part, and the space is a sphere.
+    a point, the maps at the pole are the identity on the space coordinates, so that class scores feel the curvature
+    by the biases alone. With ``time_dim=dim`` there is no space part, and the space is a sphere.
     The default is 1: between the two the distance is no metric (it is 0 all along the light cone, so that nodes far
     apart can pass for one), reconstruction starts much worse.
 
-    Published code departs: W log_0 is scaled to length 1 for each node; space parts, inner products and squared
-    distances are cut off; features get a column of ones; for reconstruction only the first layer is trained, and
-    it returns the mean with its own input (``skip=True``); distances repeat all points N times. Ours: without
-    classes the last layer has no σ, which would confine the points to one orthant.
+    Published code departs: W log_0 is scaled to length 1 for each node, and the space part is divided by
+    :math:`\sqrt{-\beta}` in the maps at the pole; space parts, inner products and squared distances are cut off;
+    features get a column of ones; for reconstruction only the first layer is trained, and it returns the mean with
+    what its linear map has made (``skip=True``; its GCN and HGCN do so too, ours do not); distances repeat all points
+    N times. Ours: with several time coordinates a bias does not follow the geodesics of the indefinite metric, which
+    the published code leads through -x where there is none; with several layers each has its skip, where the published
+    code has one around all; links have the symmetric :math:`\hat A`, as points have; without classes the last layer
+    has no σ, which would confine the points to one orthant.
     """
 
     name = "q-gcn"
@@ -83,6 +93,7 @@ class QGCN(TangentStack):
         super().__init__(options)
         #: number of time coordinates
         self.time = options.time_dim
+        self.norm = "row" if options.classes else "sym"
         width, layers, classes = self.width, options.layers, options.classes
         self.layers = nn.ModuleList(
             QGCNLayer(
