@@ -75,5 +75,6 @@ def test_the_curvatures_start_flat_negative_positive_and_the_flat_one_stays():
 def test_wrong_use_is_named():
     with pytest.raises(UsageError, match="landmarks must be a whole number of at least 1"):
         FMGNN(3, classes=4, landmarks=0)
-    with pytest.raises(UsageError, match="2 heads need 2 initial curvatures"):
-        FMGNN(3, curvature=(-1.0, 0.0, 1.0))
+    for curvature in ((-1.0, 0.0, 1.0), (2.0, -3.0), (-1.0, 0.0), (-1.0,)):
+        with pytest.raises(UsageError, match="curvature must be a negative and a positive number"):
+            FMGNN(3, curvature=curvature)

@@ -93,7 +93,10 @@ def test_the_curvature_is_learned_when_asked_for():
     assert not any(p.requires_grad for n, p in GIL(3).named_parameters() if n.endswith("curvature"))
     model = GIL(3, classes=4, learn_curvature=True)
     model(graph()).sum().backward()
-    assert model.space.curvature.grad.abs() > 0
+    assert model.ball_space.curvature.grad.abs() > 0
+    with torch.no_grad():
+        model.ball_space.curvature.fill_(-9.0)
+    assert (model.curvatures <= 0).all()
 
 
 def test_an_unknown_distance_is_named():

@@ -114,8 +114,8 @@ def test_all_pairs_of_a_large_graph_are_refused():
     data = small_graph()
     data.num_nodes, data.x = ALL_NODES + 1, torch.zeros(ALL_NODES + 1, 3)
     with pytest.raises(UsageError, match="use scope='neighbours'"):
-        HypAttention(3, scope="all")(data)
-    assert HypAttention(3, dim=4, heads=1)(data).shape == (ALL_NODES + 1, 1, 4)
+        HypAttention(3)(data)
+    assert HypAttention(3, dim=4, heads=1, scope="neighbours")(data).shape == (ALL_NODES + 1, 1, 4)
 
 
 @pytest.mark.parametrize("options", [VARIANTS[3], {"learn_curvature": True}])
@@ -125,13 +125,14 @@ def test_200_steps_in_single_precision_stay_finite(options):
     assert (model.curvatures < 0).all()
 
 
-def test_the_curvature_gradient_is_exact():
+@pytest.mark.parametrize("scope", ["neighbours", "all"])
+def test_the_curvature_gradient_is_exact(scope):
     data = small_graph(dtype=torch.float64)
-    model = made(data, classes=4, activation="tanh", learn_curvature=True)
+    model = made(data, classes=4, activation="tanh", learn_curvature=True, scope=scope)
     with torch.no_grad():
         for layer in model.layers:
             # radii at which the curvature is felt
-            layer.polar.weight *= 4
+            layer.polar.weight *= 8
     checks.check_curvature_gradient(model, data)
 
 

@@ -39,7 +39,9 @@ def normed(norm, s):
 
 
 def refined(part, s):
-    return F.relu(normed(part.norm, s)) if isinstance(part, Refinement) else s
+    if not isinstance(part, Refinement):
+        return s
+    return F.relu(normed(part.norm, s)) if isinstance(part.norm, nn.LayerNorm) else s
 
 
 def attended(layer, s, k):
@@ -50,10 +52,11 @@ def attended(layer, s, k):
     return weight / weight.sum(1, keepdim=True) @ v + layer.skip(v)
 
 
+@pytest.mark.parametrize("refine", [False, True])
 @pytest.mark.parametrize("classes", [None, 4])
-def test_it_is_what_the_documentation_writes(classes):
+def test_it_is_what_the_documentation_writes(classes, refine):
     data = small_graph(dtype=torch.float64)
-    model = made(data, classes=classes, layers=2, curvature=-0.8, graph_weight=0.3)
+    model = made(data, classes=classes, layers=2, curvature=-0.8, graph_weight=0.3, refine=refine)
     with torch.no_grad():
         model.blocks[1].space.curvature += 0.7
     first, last = (space.item() for space in model.spaces)

@@ -15,7 +15,8 @@ No published code was found; this follows the paper's outline. Not specified the
 is that of the ambient sphere or hyperboloid (the gyromidpoint; the ordinary mean at k = 0), the same for all branches;
 the weights of the exchange are learned and start with 2/3 for the own branch and 1/6 for each other. Departs from the
 paper: it selects its landmarks as a coreset; here they are learned points, so that scores depend neither on the
-numbering of the nodes nor on which graphs lie in one batch.
+numbering of the nodes nor on which graphs lie in one batch; without classes nodes are compared by the distance of the
+product of the three spaces. Curvatures keep their signs.
 """
 
 import math
@@ -27,7 +28,7 @@ from torch import Tensor, nn
 
 from gyroformer.geometry.trig import safe_sqrt
 from gyroformer.models.stack import LayeredModel
-from gyroformer.nn.curvature import HeadCurvature
+from gyroformer.nn.curvature import SignedCurvature
 from gyroformer.nn.sparse import propagate, propagation
 from gyroformer.nn.tangent import ACTIVATIONS
 from gyroformer.ops.lifted import lift, sine_cosine, unlift
@@ -56,7 +57,7 @@ class FusedLayer(nn.Module):
         self, before: int, after: int, *, curvature: float | Sequence[float], learn_curvature: bool
     ) -> None:
         super().__init__()
-        self.space = HeadCurvature(BRANCHES - 1, initial=curvature, learn=learn_curvature)
+        self.spaces = SignedCurvature(BRANCHES - 1, initial=curvature, learn=learn_curvature)
         self.weight = nn.Parameter(torch.empty(BRANCHES, before, after))
         self.bias = nn.Parameter(torch.zeros(BRANCHES, after))
         for weight in self.weight:
@@ -64,7 +65,7 @@ class FusedLayer(nn.Module):
 
     def curvature(self) -> Tensor:
         """Return the three curvatures, ``(3, 1)``."""
-        curved = self.space()
+        curved = self.spaces()
         return torch.cat((torch.zeros_like(curved[:1]), curved))
 
     def forward(self, u: Tensor, matrix: Tensor) -> Tensor:

@@ -24,8 +24,11 @@ Published code departs: it mixes scores instead of probabilities, and takes the 
 so that its results depend on the numbering; its curvature is 1 whatever was asked for. The factor that grows with the
 distance is the published one; ``distance="fall"`` uses :math:`\mathrm{softmax}_j(-d)`, with which near neighbours
 weigh more. Not kept: dropout of weights and of the exchange (features and coefficients are dropped, as in GAT), and
-the second bias after the aggregation. Not specified, here: both exchanges use the streams as they were before them;
-without classes the last layer has no :math:`\sigma`.
+the second bias after the aggregation. Ours: both exchanges use the streams as they were before them (there the flat one
+reads the ball that has just been changed); the scores of the ball are the hyperplanes' signed distances times their
+vectors' lengths (there the length is one learned number for each class); without classes nodes are compared by the
+distance of the product (there two probabilities of an edge are mixed by learned weights), and the last layer has no
+:math:`\sigma`.
 """
 
 from typing import TYPE_CHECKING
@@ -36,7 +39,7 @@ from torch import Tensor, nn
 
 from gyroformer.geometry.trig import safe_sqrt
 from gyroformer.models.stack import LayeredModel
-from gyroformer.nn.curvature import HeadCurvature
+from gyroformer.nn.curvature import NegativeCurvature
 from gyroformer.nn.logits import StereographicLogits
 from gyroformer.nn.sparse import edge_softmax, edge_sum, neighbour_edges
 from gyroformer.nn.tangent import ACTIVATIONS
@@ -126,7 +129,7 @@ class GIL(LayeredModel):
 
         dim, heads, classes = options.dim, options.heads, options.classes
         self.activation = ACTIVATIONS[options.activation]
-        self.space = HeadCurvature(1, initial=options.curvature, learn=options.learn_curvature)
+        self.ball_space = NegativeCurvature(1, initial=options.curvature, learn=options.learn_curvature)
 
         def ball(before: int, heads: int) -> HyperbolicAttention:
             return HyperbolicAttention(before, dim, heads, distance=options.distance, dropout=self.dropout)
@@ -161,7 +164,7 @@ class GIL(LayeredModel):
 
     def streams(self, data: "Data", x: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return the hyperbolic stream as tangent vectors and the flat stream, both ``(N, dim)``."""
-        edges, k = neighbour_edges(data, loops=True), self.space()
+        edges, k = neighbour_edges(data, loops=True), self.ball_space()
         u = h = self.input_vectors(data, x)
         for index in range(len(self.ball)):
             if index:
@@ -180,7 +183,7 @@ class GIL(LayeredModel):
 
     def class_scores(self, data: "Data", x: Tensor | None = None) -> Tensor:
         """Return the logarithms ``(N, classes)`` of the mixed probabilities."""
-        (u, h), edges, k = self.streams(data, x), neighbour_edges(data, loops=True), self.space()
+        (u, h), edges, k = self.streams(data, x), neighbour_edges(data, loops=True), self.ball_space()
         u = self.activation(self.ball_decoder(self.dropped(u), edges, k))
         ball, flat = self.logits.tangent(u.unsqueeze(1), k), self.flat_decoder(self.dropped(h), edges)
         weight = F.logsigmoid(torch.cat((self.ball_weight(u), self.flat_weight(flat)), -1))
@@ -190,5 +193,5 @@ class GIL(LayeredModel):
 
     def _curvature(self) -> Tensor:
         """Return the curvatures of the product, ``(2, 1)``."""
-        k = self.space()
+        k = self.ball_space()
         return torch.cat((k, torch.zeros_like(k)))

@@ -65,7 +65,8 @@ class HAT(TangentStack):
     Published code departs: none by the authors is known to us. The re-implementation that is usually compared with
     has the score of a flat graph attention network, without any distance, and adds the bias twice.
 
-    Ours: without classes the last layer has no σ, which would confine the points to one orthant.
+    Ours: ``layers`` does not count the linear map to the scores; the weights of inner layers start as torch's linear
+    layers do; without classes the last layer has no σ, which would confine the points to one orthant.
     """
 
     name = "hat"

@@ -112,7 +112,9 @@ class HGCN(TangentStack):
 
     Its ``--num-layers 2`` counts the decoder in classification, and is ``layers=1`` here, the default.
 
-    Ours: without classes the last layer has no σ, which would confine the points to one orthant.
+    Ours: on the hyperboloid ``dim`` does not count the time coordinate, as it does there; the weights of inner layers
+    start as torch's linear layers do, smaller than there; without classes the last layer has no σ, which would confine
+    the points to one orthant, and no mean with what the linear map has made, as the code of Q-GCN has it for HGCN.
     """
 
     name = "hgcn"

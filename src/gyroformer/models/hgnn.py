@@ -42,7 +42,9 @@ class HGNN(TangentStack):
     it is not the inverse of the exponential; 1e-5 is added to vectors throughout; the weights of all layers are
     one and the width is 600 with 700 centroids. Re-implementations drop the centroids.
 
-    Ours: without classes the last layer has no σ, which would confine the points to one orthant.
+    Ours: the map of the features has no bias, and weights start with Xavier's (there one and Kaiming's); dropout is
+    before a layer, not after its sum; without classes the last layer has no σ, which would confine the points to one
+    orthant.
     """
 
     name = "hgnn"

@@ -104,12 +104,13 @@ class HypAttention(TangentStack):
     of all heads; the scores are linear in it. Midpoints are summed as :math:`(\gamma, \gamma v)`, the hyperboloid's
     coordinates, which do not saturate at the edge of the ball as v does.
 
-    The sum over j runs over a node's neighbours and itself (``scope="neighbours"``, linear in the edges), or, as in
-    the paper's Transformer, over all nodes of its graph (``scope="all"``, quadratic, for at most 32,768 nodes; no
-    matrix of all pairs is kept). The paper's is of curvature -1 without choice.
+    The sum over j runs over all nodes of a graph, as in the paper's Transformer (``scope="all"``, quadratic, for at
+    most 32,768 nodes; no matrix of all pairs is kept), or over a node's neighbours and itself (``scope="neighbours"``,
+    ours: linear in the edges). The paper's is of curvature -1 without choice.
 
     Published code departs: there is none by the authors that we know of. Not specified, here: β is the softplus
-    of a parameter and starts at 1; a negative radius goes the other way; there is no residual and no feed-forward
+    of a parameter and starts at 1; a linear map takes the features to ``dim`` numbers, and another these to polar
+    coordinates; a negative radius goes the other way; there is no residual and no feed-forward
     part, since a layer takes the place of a graph convolution; σ is an ELU, for a ReLU may leave a head nothing to
     read a direction from, and scores much worse; without classes the last layer has no σ.
     """

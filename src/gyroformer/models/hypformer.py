@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class Refinement(nn.Module):
-    """What works on the space part alone: layer norm, activation, dropout."""
+    """What works on the space part alone: layer norm and activation, if any, and dropout."""
 
-    def __init__(self, dim: int, activation: Callable[[Tensor], Tensor], p: float) -> None:
+    def __init__(self, norm: nn.Module, activation: Callable[[Tensor], Tensor], p: float) -> None:
         super().__init__()
-        self.norm, self.activation, self.p = nn.LayerNorm(dim), activation, p
+        self.norm, self.activation, self.p = norm, activation, p
 
     def forward(self, s: Tensor) -> Tensor:
         """Return the refined space parts ``(N, dim)``."""
@@ -70,20 +70,24 @@ class Hypformer(LayeredModel):
     with the attention of :class:`~gyroformer.nn.lorentz.FocusedAttention` and Lorentz centroids as means. Time and
     memory are linear in nodes and edges.
 
-    As in the published code: the residual is the centroid of both with equal weights; a block ends with its layer
-    norm, while activation and dropout follow the first map only; Lorentz maps start with Xavier's weights times
-    :math:`\sqrt 2`; the branches are joined with a fixed weight w, ``graph_weight``.
+    As in the published code: the residual is the centroid of both with equal weights; with ``refine`` a block ends with
+    its layer norm, while activation follows the first map only, and without it, as there unless asked for, neither is
+    there; Lorentz maps start with Xavier's weights times :math:`\sqrt 2`; the branches are joined with a fixed weight
+    w, ``graph_weight`` (0.5 there unless asked for, 0.8 here: better on Cora's validation nodes).
 
-    Ours, where the published code departs: there the features enter by an exponential map with 1 as the time of the
+    Ours, where the published code departs: there dropout follows the first map, here it is before it too (better on
+    Cora's validation nodes, docs/log.md); there the features enter by an exponential map with 1 as the time of the
     tangent vector, here they are the space part of the first point; there a second Lorentz map of the features is
-    averaged into the first point and called a position encoding, here is none; there every head has the whole width
-    and heads are averaged, here they share it and are joined; there the graph branch is a flat graph convolution with
-    batch norms on the features, added to the scores in the tangent space (or mapped to the hyperboloid), here it is a
-    Lorentz linear map and a centroid by the symmetric :math:`\hat A`, and the branches meet in a centroid; there a
-    Lorentz map follows the last block; there the feature map has a learned temperature, which cancels, as φ grows like
-    its argument and the sums are normalised, and small constants are added to the features and the normaliser.
-    Without classes the last block and the last convolution end with their mean, since a layer norm would put all nodes
-    at nearly one distance from the origin.
+    averaged into the first point and called a position encoding, here is none; there every head has the whole width and
+    heads are averaged, here they share it and are joined; there the graph branch is a flat graph convolution with batch
+    norms and residuals on the features, added to the scores in the tangent space (or mapped to the hyperboloid), here
+    it is a Lorentz linear map and a centroid by the symmetric :math:`\hat A`, and the branches meet in a centroid;
+    there the scores are linear in :math:`\log_0` of each branch, or Lorentz products with a point of each class, here
+    linear in the coordinates of the point where the branches meet; there a change of curvature between blocks scales
+    nothing; there a Lorentz map follows the last block; there the feature map has a learned temperature, which cancels,
+    as φ grows like its argument and the sums are normalised, and small constants are added to the features and the
+    normaliser. Without classes the last block and the last convolution end with their mean, since a layer norm would
+    put all nodes at nearly one distance from the origin.
 
     Words normalised to sum to 1 are far shorter than the time coordinate, which is at least 1, and drown in it: give
     the rows a length (``size="l2"``, ``scale=4``).
@@ -102,8 +106,12 @@ class Hypformer(LayeredModel):
         )
         self.graph_weight = options.graph_weight
 
+        def norm() -> nn.Module:
+            return nn.LayerNorm(dim) if options.refine else nn.Identity()
+
         def refinement() -> Refinement:
-            return Refinement(dim, ACTIVATIONS[options.activation], self.dropout)
+            activation = ACTIVATIONS[options.activation] if options.refine else nn.Identity()
+            return Refinement(norm(), activation, self.dropout)
 
         def last(index: int, count: int) -> bool:
             return not classes and index + 1 == count
@@ -113,7 +121,7 @@ class Hypformer(LayeredModel):
         self.blocks = nn.ModuleList(
             HypformerBlock(
                 FocusedAttention(dim, options.heads, options.power),
-                nn.Identity() if last(index, layers) else nn.LayerNorm(dim),
+                nn.Identity() if last(index, layers) else norm(),
                 NegativeCurvature(1, initial=options.curvature, learn=options.learn_curvature),
             )
             for index in range(layers)

@@ -88,7 +88,8 @@ class KappaGCN(TangentStack):
     matrix and its inverse, keeps the curvature fixed and needs square weights. Its midpoint, like the paper's,
     chooses the nearer of two antipodes for κ > 0; the mean of ambient points needs no choice and is smooth.
 
-    Ours: without classes the last layer has no σ, which would confine the points to one orthant.
+    Ours: in a product the scores of its components are added, which the paper leaves open; without classes the last
+    layer has no σ, which would confine the points to one orthant.
     """
 
     name = "kappa-gcn"

@@ -57,30 +57,45 @@ class HeadCurvature(nn.Module):
         return f"heads={self.heads}, learn={self.curvature.requires_grad}"
 
 
-class NegativeCurvature(HeadCurvature):
-    r"""Curvatures of spaces that stay hyperbolic, :math:`k = -\log(1 + e^\theta)`; ``curvature`` is θ.
+class SignedCurvature(HeadCurvature):
+    r"""Curvatures that keep their signs, :math:`k = \pm\log(1 + e^\theta)`; ``curvature`` is θ.
 
-    A plain parameter can be carried past zero by one step, and the space would no longer be hyperbolic. The
-    softplus cannot, is no narrower in reach than :math:`-e^\theta` (every negative k), and from about k = -1 on
-    a step of θ moves k by nearly as much, as a plain parameter's would.
+    A plain parameter can be carried past zero by one step, and the space would be of another kind. The softplus
+    cannot, is no narrower in reach than :math:`e^\theta` (every k of the sign), and from about \|k\| = 1 on a step of
+    θ moves k by nearly as much, as a plain parameter's would.
 
     Args:
         heads: number of heads, H.
-        initial: k, one value for all heads, or one for each; negative.
+        initial: k, one value for all heads, or one for each; not 0.
         learn: whether training changes them.
     """
 
-    def __init__(self, heads: int, *, initial: float | Sequence[float] = -1.0, learn: bool = True) -> None:
+    def __init__(self, heads: int, *, initial: float | Sequence[float], learn: bool = True) -> None:
         values = [float(initial)] if isinstance(initial, (int, float)) else [float(k) for k in initial]
-        if not all(k < 0 for k in values):
-            raise UsageError(f"the curvature of a hyperbolic space must be negative, got {initial}")
+        if not all(values):
+            raise UsageError(f"a curvature must be negative or positive to keep its sign, got {initial}")
         # the inverse of the softplus, written so that neither a tiny nor a large curvature cancels
-        theta = [-k + math.log(-math.expm1(k)) for k in values]
+        theta = [abs(k) + math.log(-math.expm1(-abs(k))) for k in values]
         super().__init__(heads, initial=theta * heads if len(theta) == 1 else theta, learn=learn)
+        self.signs = [math.copysign(1.0, k) for k in values]
 
     def forward(self) -> Float[Tensor, "heads 1"]:
         """Return the curvatures k as ``(H, 1)``."""
-        return -F.softplus(super().forward())
+        size = F.softplus(super().forward())
+        return size * size.new_tensor(self.signs).unsqueeze(-1)
+
+
+class NegativeCurvature(SignedCurvature):
+    """Curvatures of spaces that stay hyperbolic."""
+
+    def __init__(self, heads: int, *, initial: float | Sequence[float] = -1.0, learn: bool = True) -> None:
+        super().__init__(heads, initial=initial, learn=learn)
+        if 1.0 in self.signs:
+            raise UsageError(f"the curvature of a hyperbolic space must be negative, got {initial}")
+
+    def forward(self) -> Float[Tensor, "heads 1"]:
+        """Return the curvatures k as ``(H, 1)``."""
+        return -F.softplus(HeadCurvature.forward(self))
 
 
 class PointLayer(FromOptions, nn.Module):

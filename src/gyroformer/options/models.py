@@ -95,7 +95,7 @@ class FPSTOptions(CurvatureOptions, TokenGTOptions):
 class NodeModelOptions(GraphModelOptions):
     """What all models on nodes, rather than tokens, share."""
 
-    #: the dropout of the model's paper, for classification
+    #: the dropout of the model's paper or of what it builds on, for classification
     usual_dropout: ClassVar[float] = 0.5
 
     dim: int = option("width, all heads together", default=16, at_least=1, at_most=MAX_WIDTH)
@@ -282,13 +282,19 @@ class FMGNNOptions(ActiveOptions):
     )
     learn_curvature: bool = option("whether training changes the curvatures", default=True)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        curvature = list(self.curvature)
+        if len(curvature) != 2 or not curvature[0] < 0 < curvature[1]:
+            raise UsageError(f"curvature must be a negative and a positive number, got {self.curvature}")
+
 
 class HypAttentionOptions(HyperbolicOptions, MultiHeadOptions):
     """Hyperbolic attention network."""
 
     layers: int = option(default=1)
     activation: ActivationName = option(default="elu")
-    scope: Literal["neighbours", "all"] = option("which nodes a node attends to", default="neighbours")
+    scope: Literal["neighbours", "all"] = option("which nodes a node attends to", default="all")
     weights: Literal["softmax", "sigmoid"] = option("how distances become weights", default="softmax")
     learn_curvature: bool = option(default=False)
 
@@ -307,5 +313,8 @@ class HypformerOptions(HyperbolicOptions, MultiHeadOptions):
     )
     graph_weight: float = option(
         "weight of the graph branch; the attention has the rest", default=0.8, at_least=0, below=1
+    )
+    refine: bool = option(
+        "whether layer norm and activation follow the first map, and layer norm each block", default=False
     )
     learn_curvature: bool = option(default=False)

@@ -52,6 +52,7 @@ GRID: dict[str, tuple[Any, ...]] = {
     "final_norm": (False, True),
     "time_dim": (1, 8, 16),
     "graph_weight": (0.2, 0.5, 0.8),
+    "refine": (False, True),
 }
 #: of these, what a model without classes is searched over: one layer and no dropout, as in the paper
 POINTS = ("heads", "activation", "identifiers", "time_dim", "graph_weight")
