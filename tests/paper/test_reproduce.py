@@ -1,5 +1,6 @@
 """The paper's tables by command: rows keyed by all that decides them, resumed, collected beside the printed numbers."""
 
+import dataclasses as dc
 import json
 import os
 from pathlib import Path
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 
 from gyroformer.cli.app import app
 from gyroformer.errors import CorruptFileError
-from gyroformer.jobs.pool import run_folder
+from gyroformer.jobs.pool import Planned, run_all, run_folder
 from gyroformer.models import MODELS
 from gyroformer.options import option
 from gyroformer.options.training import TrainOptions
@@ -170,6 +171,46 @@ def test_a_damaged_file_of_rows_is_named(tmp_path):
     assert read_rows(tmp_path / "none.csv") == {}
 
 
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (lambda text: text.replace("98", "abc"), "line 2: value must be a number, got 'abc'"),
+        (lambda text: text.replace("98", "nan"), "line 2: value must be a number, got 'nan'"),
+        (lambda text: text[:-8], "line 3 does not have as many entries"),
+        (lambda text: text.rstrip() + ",1\n", "line 3 does not have as many entries"),
+        (lambda text: text.replace("value", "worth"), "it has no column 'value'"),
+    ],
+)
+def test_a_row_that_is_damaged_is_said_before_anything_is_run(damage, said, tmp_path):
+    cell = TABLES["table1"].cells(["web-edu"], ["fpst"])[0]
+    write_rows(tmp_path / "table1.csv", rows_with(cell, (98, 99)))
+    text = (tmp_path / "table1.csv").read_text()
+    (tmp_path / "table1.csv").write_text("\ufeff" + text.replace("\n", "\r\n"), encoding="utf-8")
+    assert len(read_rows(tmp_path / "table1.csv")) == 2  # as spreadsheets write it
+    (tmp_path / "table1.csv").write_text(damage(text))
+    for more in ([], ["--collect-only"]):
+        done = call("table1", "--results", tmp_path, "--out", tmp_path / "runs", *more, code=3)
+        assert said in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_run_that_another_command_has_done_meanwhile_has_not_failed(small, tmp_path, monkeypatch):
+    cells = small.cells()[:1]
+    row = rows_with(cells[0], [1.0])[0]
+    seen = []
+
+    def once_more(path):
+        seen.append(path)
+        return {} if len(seen) == 1 else {key_of(cells[0].job()): row}
+
+    broken = dc.replace(cells[0].job(), graph=cells[0].job().graph.but(source=str(tmp_path / "absent.csv")))
+    monkeypatch.setattr("gyroformer.jobs.pool.read_rows", once_more)
+    monkeypatch.setattr("gyroformer.jobs.pool.key_of", lambda job: key_of(cells[0].job()))
+    planned = Planned(broken, "fpst", "a run")
+    assert run_all([planned], file=tmp_path / "rows.csv", folder=tmp_path / "runs") == []
+    assert len(seen) == 2
+
+
 def call(*words, code=0):
     done = CliRunner().invoke(app, ["reproduce", *map(str, words)])
     assert done.exit_code == code, done.output
@@ -225,6 +266,19 @@ def test_drawn_splits_widen_the_interval_and_the_family_is_the_table():
     assert all(cell["test_half"] > 2 for cell in collected(cells, rows))
 
 
+def test_a_part_of_a_table_has_the_p_values_of_the_whole(tmp_path):
+    rows = []
+    for name, shift in (("fpst", 1.0), ("gcn", 0.0), ("mlp", 0.5)):
+        for cell in TABLES["table2"].cells(["citeseer", "cora"], [name]):
+            rows += rows_with(cell, [80 + shift * (1 + 0.3 * (seed % 3)) for seed in range(10)])
+    write_rows(tmp_path / "table2.csv", rows)
+    words = ["table2", "--collect-only", "--json", "--results", tmp_path]
+    whole = json.loads(call(*words).stdout)["differences"]
+    part = json.loads(call(*words, "--datasets", "cora", "--models", "gcn").stdout)["differences"]
+    assert part == [row for row in whole if (row["dataset"], row["model"]) == ("cora", "gcn")]
+    assert part[0]["holm"] > part[0]["t"]
+
+
 def test_costs_that_were_measured_before_stay():
     def cost(model, part, milliseconds):
         return Cost("web-edu", model, part, milliseconds, 0.1, None, repeats=20, threads=1)
@@ -248,9 +302,19 @@ def test_costs_are_measured_and_shown(tmp_path):
     assert json.loads(call(*words, "--collect-only", "--json").stdout)["rows"] == found
 
 
+def test_costs_of_a_graph_that_is_not_there_are_an_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("GYROFORMER_DATA", str(tmp_path / "nothing"))
+    words = ["costs", "--models", "gcn", "--datasets", "web-edu", "--results", tmp_path]
+    done = call(*words, code=3)
+    assert "web-edu" in done.stderr
+    assert "Traceback" not in done.output
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     "words, said",
     [
+        (["costs", "--seeds", "2"], "leave --seeds out"),
         (["table3"], "nothing to reproduce is called 'table3'; did you mean 'table"),
         (["table1", "--models", "fpts"], "table1 has no row 'fpts'; did you mean 'fpst'"),
         (["costs", "--models", "fpts"], "table1 has no row 'fpts'; did you mean 'fpst'"),

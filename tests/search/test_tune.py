@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 
 from gyroformer.cli.app import app
 from gyroformer.cli.tune import _command
-from gyroformer.errors import UsageError
+from gyroformer.errors import GyroformerError, UsageError
 from gyroformer.models import MODELS
 from gyroformer.recipes import read_recipe
+from gyroformer.runs import rows
+from gyroformer.search import run as run_module
 from gyroformer.search import study as study_module
 from gyroformer.search.run import run_search
 from gyroformer.search.space import DROPOUTS, FEATURES, STARTS, starts_of
@@ -79,6 +81,26 @@ def test_what_is_held_leaves_the_space(files):
     assert paths == {"model.options.activation", "model.options.time_dim", "training.curvature_lr"}
 
 
+def test_what_hangs_on_a_held_setting_is_searched(files, tmp_path):
+    search = search_of(files, 3)
+    held = Search(**vars(search) | {"fixed": search.fixed | {"features": {"mixing": "joined"}}})
+    found = run_search(held, str(tmp_path / "journal.log"))
+    assert {"features.hops", "features.norm", "features.loops"} <= found.params.keys()
+    assert found.job.features.mixing == "joined"
+
+
+def test_another_graph_or_code_is_another_study(files, tmp_path, monkeypatch):
+    search, storage = search_of(files, 2), str(tmp_path / "journal.log")
+    first = run_search(search, storage)
+    assert run_search(search, storage) == first
+    monkeypatch.setattr(rows, "MODEL_GENERATIONS", {"gcn": 7})
+    second = run_search(search, storage)
+    labels = Path(search.fixed["graph"]["labels"])
+    labels.write_text(labels.read_text().replace(",0", ",2"))
+    third = run_search(search, storage)
+    assert len({found.study for found in (first, second, third)}) == 3
+
+
 def test_a_search_never_looks_at_the_test(files, tmp_path, monkeypatch):
     def looked(*args, **keywords):
         raise AssertionError("the test was looked at")
@@ -124,6 +146,60 @@ def test_a_trial_whose_worker_died_is_done_again(files, tmp_path, monkeypatch):
     monkeypatch.setattr(study_module, "LOST_AFTER", 0.0)  # as if the other machine had been silent for long
     take_up_lost(study)
     assert [trial.number for trial in running(study)] == [alive.number]
+
+
+def test_a_trial_that_another_has_under_way_is_waited_for(files, tmp_path):
+    search, storage = search_of(files, 2), str(tmp_path / "journal.log")
+    study = study_of(files, storage, trials=2)
+    other = study.ask()
+    for name, value in (("host", platform.node()), ("pid", os.getpid())):
+        other.set_user_attr(name, value)
+    told = []
+
+    def tell(one):
+        told.append(one.state)
+        if one.state == "waiting":
+            study.tell(other, 99.5)
+
+    for choice in search.space(features=True):
+        if choice.when is None:
+            other.suggest_categorical(choice.name, choice.values)
+    found = run_search(search, storage, tell=tell)
+    assert "waiting" in told
+    assert (found.trials, found.value, found.number) == (2, 99.5, other.number)
+
+
+def test_workers_that_begin_together_do_not_try_the_same(files, tmp_path):
+    search, storage = search_of(files, 8), str(tmp_path / "journal.log")
+    run_search(search, storage)
+    study = study_of(files, storage, trials=12)
+    draws = []
+    for others in range(2):
+        study.sampler = study_module.sampler(search, 8 + others)
+        trial = study.ask()
+        space = search.space(features=True)
+        draws.append([trial.suggest_categorical(c.name, c.values) for c in space if c.when is None])
+    assert draws[0] != draws[1]
+
+
+def test_workers_that_are_killed_are_an_error(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_module, "_worker", _killed)
+    with pytest.raises(GyroformerError, match="every worker was ended from outside"):
+        run_search(search_of(files, 4), str(tmp_path / "journal.log"), workers=2, threads=1)
+
+
+def _killed(*_):
+    os.kill(os.getpid(), 9)
+
+
+def test_a_journal_whose_last_line_is_torn_is_used(files, tmp_path):
+    journal = tmp_path / "journal.log"
+    first = run_search(search_of(files, 2), str(journal))
+    journal.write_bytes(journal.read_bytes() + b'{"op_code": 4, "wor')
+    assert run_search(search_of(files, 2), str(journal)) == first
+    assert run_search(search_of(files, 3), str(journal)).trials == 3
+    for line in journal.read_text().splitlines():
+        json.loads(line)
 
 
 def test_several_workers_share_a_study(files, tmp_path):
@@ -183,6 +259,20 @@ def test_a_storage_that_cannot_be_used_is_named(files, tmp_path):
     for storage in (str(tmp_path / "file" / "journal.log"), f"sqlite:///{tmp_path}/none/x.db"):
         with pytest.raises(UsageError, match=r"--storage .* cannot be used"):
             run_search(search_of(files), storage)
+    for text in ('{"a": 1}\n', "[1, 2]\n", "words\n"):
+        (tmp_path / "file").write_text(text)
+        with pytest.raises(UsageError, match=r"--storage .* (is no journal|cannot be used)"):
+            run_search(search_of(files), str(tmp_path / "file"))
+
+
+def test_a_place_that_cannot_be_written_is_said_before_the_search(files, tmp_path):
+    edges, given = files
+    (tmp_path / "taken").mkdir()
+    words = ["classify", str(edges), "--model", "gcn", "--trials", "2", "--out", str(tmp_path / "tune")]
+    words += ["--fix", f"labels={given['graph']['labels']}", "--write", str(tmp_path / "taken")]
+    done = tune(*words, code=2)
+    assert "is a folder; name a file" in done.stderr
+    assert not (tmp_path / "tune").exists()
 
 
 def test_a_database_keeps_a_study_too(files, tmp_path):

@@ -8,6 +8,7 @@ import typer
 from gyroformer.cli.compare import pair_lines
 from gyroformer.cli.options import Json
 from gyroformer.cli.terminal import print_json, print_table, say
+from gyroformer.durable import check_target, make_folder
 from gyroformer.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def reproduce(
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes at a time.")] = 1,
     threads: Annotated[int, typer.Option(min=1, max=1024, help="CPU threads of each process.")] = 1,
     collect_only: Annotated[
-        bool, typer.Option("--collect-only", help="Run nothing: show what the rows say so far.")
+        bool,
+        typer.Option("--collect-only", help="Run nothing: show what the rows say so far (figures: draw it)."),
     ] = False,
     results: Annotated[Path, typer.Option(help="Folder of the files of rows.")] = Path("results"),
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/reproduce"),
@@ -58,17 +60,19 @@ def reproduce(
         raise UsageError(f"nothing to reproduce is called {what!r}{near} (known: {', '.join(KNOWN)})")
     chosen = _words(datasets, "--datasets"), _words(models, "--models")
     if what == "costs":
-        _costs(*chosen, results, threads=threads, collect_only=collect_only, as_json=as_json)
+        _costs(*chosen, seeds, results, threads=threads, collect_only=collect_only, as_json=as_json)
         return
     cells = _cells(what, *chosen, seeds)
     failed: list[str] = []
     if not collect_only:
+        make_folder(results)
+        check_target(results / "rows.csv", "--results")
         failed = _run(cells, results, out, workers, threads)
     rows = _all_rows(results)
     if what == "figures":
         _figures(rows, results, out, as_json=as_json)
     else:
-        _summary(what, cells, rows, failed, as_json=as_json)
+        _summary(what, cells, seeds, rows, failed, as_json=as_json)
     if failed:
         say(f"{len(failed)} runs failed, the first: {failed[0]}", err=True)
         raise typer.Exit(SOME_FAILED)
@@ -115,7 +119,14 @@ def _all_rows(results: Path) -> "Rows":
 
 
 def _costs(
-    datasets: list[str], models: list[str], results: Path, *, threads: int, collect_only: bool, as_json: bool
+    datasets: list[str],
+    models: list[str],
+    seeds: int | None,
+    results: Path,
+    *,
+    threads: int,
+    collect_only: bool,
+    as_json: bool,
 ) -> None:
     """Measure the costs, or show those that are kept."""
     from gyroformer.paper.costs import cost_rows, measure_costs, paper_models, read_costs
@@ -123,6 +134,8 @@ def _costs(
     from gyroformer.runs.rows import write_table
 
     TABLES["table1"].cells(datasets, models)  # names that are not there are said
+    if seeds is not None:
+        raise UsageError("costs are medians of repeats on one model: leave --seeds out")
     file = results / "costs.csv"
     if not collect_only:
         # as they come: whoever stops the command keeps what is measured
@@ -131,7 +144,11 @@ def _costs(
         ):
             measured = cost_rows(costs, read_costs(file))
             write_table(file, list(measured[0]), measured)
-    rows = read_costs(file)
+    rows = [
+        row
+        for row in read_costs(file)
+        if (not datasets or row["dataset"] in datasets) and (not models or row["model"] in models)
+    ]
     if as_json:
         print_json({"table": "costs", "rows": rows})
         return
@@ -158,10 +175,16 @@ def _figures(rows: "Rows", results: Path, out: Path, *, as_json: bool) -> None:
         print_json({"table": "figures", "rows": [], "figures": [str(path) for path in drawn]})
 
 
-def _summary(what: str, cells: "list[Cell]", rows: "Rows", failed: list[str], *, as_json: bool) -> None:
+def _summary(
+    what: str, cells: "list[Cell]", seeds: int | None, rows: "Rows", failed: list[str], *, as_json: bool
+) -> None:
     from gyroformer.paper.summary import collected, differences
+    from gyroformer.paper.tables import TABLES
 
-    found, pairs = collected(cells, rows), differences(cells, rows)
+    # Holm's family is the whole table, whatever part of it is asked for
+    shown = {(cell.column.name, cell.variant.name) for cell in cells}
+    whole = differences(TABLES[what].cells(seeds=seeds), rows)
+    found, pairs = collected(cells, rows), [row for row in whole if (row["dataset"], row["model"]) in shown]
     if as_json:
         print_json({"table": what, "rows": found, "differences": pairs, "failed": failed})
         return
@@ -208,4 +231,5 @@ def _say(line: str) -> None:
 def _tell(state: "State") -> None:
     from gyroformer.cli.training_bar import duration
 
-    _say(f"{state.done}/{state.total}, {duration(state.seconds_left or 0.0)} left: {state.said}")
+    left = "" if state.seconds_left is None else f", {duration(state.seconds_left)} left"
+    _say(f"{state.done}/{state.total}{left}: {state.said}")

@@ -12,6 +12,7 @@ import typer
 from gyroformer.cli.job_flags import given_values, job_flags
 from gyroformer.cli.options import Json
 from gyroformer.cli.terminal import print_json, say
+from gyroformer.durable import check_target, make_folder
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.models import get_model
 from gyroformer.tasks import TASKS
@@ -85,6 +86,9 @@ def tune(
     fixed = _fixed(task, model, recipe, graph, fix or [])
     search = Search(task, graph, model, trials, recipe=recipe, fixed=fixed, seeds=seeds, seed=seed)
     search.job()  # a mistake is said before anything is written
+    if write is not None:
+        make_folder(write.parent)
+        check_target(write, "--write")
     where = storage or str(out / "journal.log")
     found = run_search(
         search, where, workers=workers, threads=threads, tell=_Teller(search.judged_by, trials)
@@ -132,6 +136,9 @@ class _Teller:
     def __call__(self, told: "Told") -> None:
         from gyroformer.cli.training_bar import duration
 
+        if told.state == "waiting":
+            say(f"{told.done}/{self.trials}: waiting for the trials of other workers ({told.said})", err=True)
+            return
         self.heard += 1
         left = (time.monotonic() - self.begun) / self.heard * max(self.trials - told.done, 0)
         value = f"{self.metric} {told.value:.2f}" if told.value is not None else told.state
@@ -163,6 +170,7 @@ def _json(found: "Found", metric: str, path: Path) -> dict[str, Any]:
     return {
         "best": best,
         "metric": metric,
+        "held_out": metric.startswith("val_"),
         "study": found.study,
         "trials": found.trials,
         "pruned": found.pruned,
@@ -177,6 +185,8 @@ def _show(found: "Found", metric: str, path: Path, graph: str) -> None:
     )
     for name, value in found.params.items():
         say(f"  {name} = {value}")
+    if not metric.startswith("val_"):
+        say("chosen on the graph itself: this task holds nothing out")
     say(f"recipe: {path}")
     name = shlex.quote(str(path))
     say(

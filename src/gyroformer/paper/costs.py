@@ -4,7 +4,6 @@ Each model runs in a process of its own, warm, on the tokens and the loss of ``e
 Absolute times mean little on a shared machine: ``ratio`` is the time beside TokenGT's on the same network.
 """
 
-import csv
 import dataclasses as dc
 import multiprocessing as mp
 import statistics
@@ -13,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gyroformer.bench.speed import give_back_memory, reset_peak, resident, timed
+from gyroformer.errors import GyroformerError
 from gyroformer.paper.tables import TABLES, printed
+from gyroformer.runs.rows import checked_rows
 
 if TYPE_CHECKING:
     from gyroformer.jobs.plan import Plan
@@ -71,17 +72,26 @@ def measure_costs(
             child.start()
             sender.close()
             try:
-                costs: list[Cost] = receiver.recv()
+                costs: list[Cost] | GyroformerError = receiver.recv()
             except EOFError:
-                tell(f"{dataset} {model}: the process ended without a result")
-                continue
+                raise GyroformerError(f"{dataset} {model}: the process ended without a result") from None
             finally:
                 child.join()
+            if isinstance(costs, GyroformerError):
+                raise costs
             tell(f"{dataset} {model}: " + ", ".join(f"{one.part} {one.milliseconds:.1f} ms" for one in costs))
             yield costs
 
 
 def _measured(dataset: str, model: str, repeats: int, threads: int, sender: Any) -> None:
+    """Send the costs of a model, or what is wrong, to the process that asked."""
+    try:
+        sender.send(_costs(dataset, model, repeats, threads))
+    except GyroformerError as error:
+        sender.send(error)
+
+
+def _costs(dataset: str, model: str, repeats: int, threads: int) -> list[Cost]:
     import torch
 
     from gyroformer.jobs.plan import plan_model, plan_task
@@ -110,7 +120,7 @@ def _measured(dataset: str, model: str, repeats: int, threads: int, sender: Any)
         low, _, high = statistics.quantiles(seconds, n=4)
         spread = round((high - low) / 2 / middle, 3)
         costs.append(Cost(dataset, model, part, round(1e3 * middle, 3), spread, memory, repeats, threads))
-    sender.send(costs)
+    return costs
 
 
 def _inference(plan: "Plan") -> Callable[[], None]:
@@ -157,8 +167,9 @@ def read_costs(path: Path) -> list[dict[str, Any]]:
     """Return the rows that were written; none if there is no file."""
     if not path.exists():
         return []
-    with path.open(newline="", encoding="utf-8") as file:
-        rows: list[dict[str, Any]] = list(csv.DictReader(file))
+    needed = {"milliseconds": float, "repeats": int, "threads": int}
+    columns = [field.name for field in dc.fields(Cost)]
+    rows: list[dict[str, Any]] = [*checked_rows(path, columns, needed)]
     for row in rows:
         for name in ("milliseconds", "spread", "megabytes", "ratio"):
             row[name] = float(row[name]) if row[name] else None

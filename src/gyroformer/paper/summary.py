@@ -47,10 +47,15 @@ def collected(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
                 "parameters": int(row["parameters"]),
                 "width": int(row["width"]),
                 "recipe": row["recipe"],
-                "validation": float(row["validation"]) if row["validation"] else None,
+                "validation": _mean_validation(done),
             }
         )
     return found
+
+
+def _mean_validation(done: Sequence[Row]) -> float | None:
+    values = [float(row["validation"]) for row in done if row["validation"]]
+    return sum(values) / len(values) if values else None
 
 
 def differences(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,12 @@ COLUMNS = (
     ),
     *("width", "curvatures", "seconds", "threads", "torch", "gyroformer", "commit", "others"),
 )
+
+#: columns of numbers
+NUMBERS: dict[str, Callable[[str], float]] = {
+    **dict.fromkeys(("seed", "parameters", "width"), int),
+    **dict.fromkeys(("value", "seconds"), float),
+}
 
 Row = dict[str, str]
 #: by key
@@ -105,12 +112,41 @@ def read_rows(path: Path) -> dict[tuple[str, ...], Row]:
     """Return the rows of a file by their keys; empty if there is no file."""
     if not path.exists():
         return {}
+    return {tuple(row[name] for name in KEY): row for row in checked_rows(path, COLUMNS, NUMBERS)}
+
+
+def checked_rows(
+    path: Path, columns: Sequence[str], numbers: Mapping[str, Callable[[str], float]]
+) -> list[Row]:
+    """Return the rows of a CSV file that this package wrote; CorruptFileError for any that it did not.
+
+    Args:
+        path: the file.
+        columns: what a row has.
+        numbers: columns whose entries are finite numbers, with what reads them.
+    """
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        return {tuple(row[name] for name in KEY): row for row in rows}
-    except (OSError, KeyError, UnicodeDecodeError, csv.Error) as error:
-        raise CorruptFileError(f"{path}: is not a file of results ({error!r}); restore it") from None
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in columns if name not in (reader.fieldnames or ())]
+            if missing:
+                raise ValueError(f"it has no column {missing[0]!r}")
+            return [_checked(row, reader.line_num, numbers) for row in reader]
+    except (OSError, ValueError, csv.Error) as error:
+        raise CorruptFileError(f"{path}: is not a file of results ({error}); restore it") from None
+
+
+def _checked(row: Row, line: int, numbers: Mapping[str, Callable[[str], float]]) -> Row:
+    if None in row or None in row.values():
+        raise ValueError(f"line {line} does not have as many entries as there are columns")
+    for name, read in numbers.items():
+        try:
+            finite = math.isfinite(read(row[name]))
+        except ValueError:
+            finite = False
+        if not finite:
+            raise ValueError(f"line {line}: {name} must be a number, got {row[name]!r}")
+    return row
 
 
 def add_row(path: Path, row: Row) -> None:

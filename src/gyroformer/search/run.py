@@ -142,6 +142,9 @@ def _in_processes(
         one.start()
     try:
         _listen(team, said, tell)
+        if all(one.exitcode for one in team):
+            # where one is left it takes up the others' trials
+            raise GyroformerError("every worker was ended from outside; give the command again to go on")
     finally:
         for one in team:
             if one.is_alive():

@@ -15,14 +15,17 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gyroformer.durable import sha256_of
 from gyroformer.errors import DivergedError, GyroformerError, MissingPartError, UsageError
 from gyroformer.options import as_plain, merged
+from gyroformer.runs.rows import generation
 from gyroformer.search.space import Choice, space_of, starts_of
 from gyroformer.settings import JobSettings, make_job
 from gyroformer.tasks import TASKS
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
+    from optuna.samplers import TPESampler
     from optuna.trial import FrozenTrial
     from torch_geometric.data import Data
 
@@ -34,6 +37,8 @@ FIRST_SEED = 1000
 LOST_AFTER = 180.0
 #: seconds between signs of life
 BEAT = 30.0
+#: seconds between looks whether the trials of others have ended
+LOOK = 1.0
 #: trials before which nothing is pruned, and the fraction of the epochs before which none is
 UNPRUNED_TRIALS, UNPRUNED_EPOCHS = 4, 0.25
 #: epochs between comparisons with the other trials
@@ -78,7 +83,7 @@ class Search:
 
     def space(self, *, features: bool) -> list[Choice]:
         """Return the choices that are not held fixed."""
-        held = set(_paths(self.fixed))
+        held = dict(_leaves(self.fixed))
         return [choice for choice in space_of(self.job(), features=features) if choice.path not in held]
 
     @property
@@ -87,19 +92,23 @@ class Search:
         return TASKS[self.task].kind(self.job().objective).judged_by
 
     def name(self, space: list[Choice]) -> str:
-        """Return the study's name: other settings or another space are another study."""
-        about = [as_plain(self.job()), [dc.asdict(choice) for choice in space], self.seeds]
+        """Return the study's name: other settings, another space, graph or code of the model are another study."""
+        job = self.job()
+        files = [Path(value) for value in as_plain(job.graph).values() if isinstance(value, str)]
+        graph = [sha256_of(path) for path in files if path.is_file()]
+        about = [as_plain(job), [dc.asdict(choice) for choice in space], self.seeds, graph, generation(job)]
         mark = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()[:8]
         return f"{self.task}-{Path(self.graph).stem}-{self.model}-{mark}"
 
 
-def _paths(table: Mapping[str, Any], before: str = "") -> Iterator[str]:
+def _leaves(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of nested tables, each with its path."""
     for key, value in table.items():
         path = f"{before}{key}"
         if isinstance(value, Mapping):
-            yield from _paths(value, f"{path}.")
+            yield from _leaves(value, f"{path}.")
         else:
-            yield path
+            yield path, value
 
 
 @dc.dataclass(frozen=True)
@@ -108,9 +117,9 @@ class Told:
 
     Attributes:
         number: its number in the study.
-        state: ``"complete"``, ``"pruned"`` or ``"failed"``.
+        state: ``"complete"``, ``"pruned"`` or ``"failed"``; or ``"waiting"`` for those of other workers.
         value: its validation metric; None if it failed.
-        said: why it failed.
+        said: why it failed, or what is waited for.
         done: trials that have ended so far, in all.
         best: the best value so far.
     """
@@ -145,7 +154,9 @@ def open_study(search: Search, space: list[Choice], storage: str) -> "Study":
             where: Any = storage
         else:
             Path(storage).parent.mkdir(parents=True, exist_ok=True)
-            where = JournalStorage(JournalFileBackend(storage, JournalFileOpenLock(storage)))
+            lock = JournalFileOpenLock(storage)
+            _cut_torn_line(Path(storage), lock)
+            where = JournalStorage(JournalFileBackend(storage, lock))
         study = optuna.create_study(
             study_name=search.name(space),
             storage=where,
@@ -153,6 +164,8 @@ def open_study(search: Search, space: list[Choice], storage: str) -> "Study":
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(UNPRUNED_TRIALS, int(UNPRUNED_EPOCHS * epochs)),
         )
+    except (KeyError, TypeError):  # a file in which something else is written in JSON
+        raise UsageError(f"--storage {storage}: is no journal of a search") from None
     except (OSError, ValueError, ImportError, SQLAlchemyError, optuna.exceptions.OptunaError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UsageError(f"--storage {storage}: cannot be used ({reason})") from None
@@ -162,26 +175,55 @@ def open_study(search: Search, space: list[Choice], storage: str) -> "Study":
     return study
 
 
+def _cut_torn_line(journal: Path, lock: Any) -> None:
+    """Take away what a process that was killed while it wrote has left of a line: the next would be joined to it."""
+    if not journal.is_file():
+        return
+    lock.acquire()
+    try:
+        with journal.open("rb+") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
+    finally:
+        lock.release()
+
+
 def work(
     search: Search, storage: str, graph: "Data", tell: Callable[[Told], None] = lambda told: None
 ) -> None:
-    """Do trials until the study has as many as it should, counting those that other workers have under way."""
-    from optuna.samplers import TPESampler
-
+    """Do trials until the study has as many as it should; those that others have under way are waited for."""
     space = search.space(features=sees_features(search, graph))
     study = open_study(search, space, storage)
+    waits = False
     while True:
         take_up_lost(study)
-        done = len(ended(study))
-        if done + len(running(study)) >= search.trials:
+        done, others = len(ended(study)), len(running(study))
+        if done >= search.trials:
             return
-        # a sampler's state is not stored: seeded by what is done, a study that was stopped goes on as if it never was
-        study.sampler = TPESampler(seed=(search.seed + 1_000_003 * done) % 2**32)
+        if done + others >= search.trials:
+            # whoever asks wants the best of all; and a worker that dies leaves its trial to be done
+            if not waits:
+                tell(Told(-1, "waiting", None, f"{others} under way", done, None))
+            waits = True
+            time.sleep(LOOK)
+            continue
+        waits = False
+        study.sampler = sampler(search, done + others)
         trial = study.ask()
         told = _one(study, trial, search, space, graph)
         finished = ended(study)
         best = best_of(study)
         tell(dc.replace(told, done=len(finished), best=None if best is None else best.value))
+
+
+def sampler(search: Search, begun: int) -> "TPESampler":
+    """Return what proposes the next trial after ``begun`` others.
+
+    A sampler's state is not stored. Seeded by how many trials have begun, it goes on in a study that was stopped as it
+    would have, and workers that start together do not try the same.
+    """
+    from optuna.samplers import TPESampler
+
+    return TPESampler(seed=(search.seed + 1_000_003 * begun) % 2**32)
 
 
 def sees_features(search: Search, graph: "Data") -> bool:
@@ -219,8 +261,9 @@ def _value(trial: "Trial", search: Search, space: list[Choice], graph: "Data") -
     from gyroformer.jobs.run import train_only
 
     point: dict[str, Any] = {}
+    held = dict(_leaves(search.fixed))
     for choice in space:
-        if choice.applies(point):
+        if choice.applies({**held, **point}):
             point[choice.path] = trial.suggest_categorical(choice.name, choice.values)
     listen = _Listener(trial, search.judged_by)
     values = []
