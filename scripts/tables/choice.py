@@ -1,9 +1,11 @@
 """Tables for those who choose: where curvature helped, and how long a run takes."""
 
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from gyroformer.data.registry import DATASETS
-from gyroformer.runs.spread import interval
+from gyroformer.paper.tables import TABLES as PAPER
+from gyroformer.runs.statistics import paired_difference
 from tables.markdown import markdown, runs, spread
 from tables.paper import table_runs
 
@@ -17,18 +19,23 @@ def curved_or_flat() -> str:
     rows = []
     for task, (table, title) in TABLES.items():
         flat = table_runs(table, "tokengt")
+        overlaps = {column.name: column.overlap for column in PAPER[table].columns}
         for graph, some in table_runs(table, "fpst").items():
-            twins = {row["seed"]: float(row["value"]) for row in flat.get(graph, [])}
-            pairs = [float(row["value"]) - twins[row["seed"]] for row in some if row["seed"] in twins]
-            if not pairs:
+            ours, twins = (by_seed(part) for part in (some, flat.get(graph, [])))
+            one = paired_difference(ours, twins, overlap=overlaps[graph])
+            if one is None:
                 continue
-            gain, half = interval(pairs)
-            said = f"{gain:+.2f}" + ("" if half is None else f" ± {half:.2f}")
+            said = f"{one.mean:+.2f}" + ("" if one.half is None else f" ± {one.half:.2f}")
             sides = [spread(some, "value"), spread(flat[graph], "value")]
-            rows.append((gain, [task, graph, bent.get(graph, "–"), title, *sides, said, str(len(pairs))]))
+            rows.append((one.mean, [task, graph, bent.get(graph, "–"), title, *sides, said, str(one.pairs)]))
     rows.sort(key=lambda row: -row[0])
-    head = ["task", "graph", "its curvature", "metric", "FPS-T", "flat twin", "difference", "seeds"]
+    head = ["task", "graph", "its curvature", "metric", "FPS-T", "flat twin", "difference", "pairs"]
     return markdown(head, [row for _, row in rows], text=2)
+
+
+def by_seed(rows: Sequence[Mapping[str, str]]) -> dict[int, float]:
+    """Return the metric of rows by their seeds."""
+    return {int(row["seed"]): float(row["value"]) for row in rows}
 
 
 def how_long() -> str:
