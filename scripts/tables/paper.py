@@ -70,7 +70,7 @@ def compared(name: str) -> str:
             [*row, *(spread(side, "value") for side in sides), *(f"{value[0]:.2f}" for value in paper)]
         )
     third = "split" if PAPER_TABLES[name].task == "classify" else "curvatures, first seed"
-    return markdown(["graph", "runs", third, "FPS-T", "TokenGT", "paper: FPS-T", "TokenGT"], rows)
+    return markdown(["graph", "pairs", third, "FPS-T", "TokenGT", "paper: FPS-T", "TokenGT"], rows)
 
 
 def links() -> str:
