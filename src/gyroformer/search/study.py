@@ -37,6 +37,8 @@ FIRST_SEED = 1000
 LOST_AFTER = 180.0
 #: seconds between signs of life
 BEAT = 30.0
+#: what a journal of Optuna's begins with
+JOURNAL = b'{"op_code":'
 #: seconds between looks whether the trials of others have ended
 LOOK = 1.0
 #: trials before which nothing is pruned, and the fraction of the epochs before which none is
@@ -155,7 +157,7 @@ def open_study(search: Search, space: list[Choice], storage: str) -> "Study":
         else:
             Path(storage).parent.mkdir(parents=True, exist_ok=True)
             lock = JournalFileOpenLock(storage)
-            _cut_torn_line(Path(storage), lock)
+            _mend_journal(Path(storage), lock)
             where = JournalStorage(JournalFileBackend(storage, lock))
         study = optuna.create_study(
             study_name=search.name(space),
@@ -164,9 +166,16 @@ def open_study(search: Search, space: list[Choice], storage: str) -> "Study":
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(UNPRUNED_TRIALS, int(UNPRUNED_EPOCHS * epochs)),
         )
-    except (KeyError, TypeError):  # a file in which something else is written in JSON
-        raise UsageError(f"--storage {storage}: is no journal of a search") from None
-    except (OSError, ValueError, ImportError, SQLAlchemyError, optuna.exceptions.OptunaError) as error:
+    except UsageError:
+        raise
+    except (
+        OSError,
+        KeyError,
+        ValueError,
+        ImportError,
+        SQLAlchemyError,
+        optuna.exceptions.OptunaError,
+    ) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UsageError(f"--storage {storage}: cannot be used ({reason})") from None
     if not study.get_trials(deepcopy=False):
@@ -175,14 +184,20 @@ def open_study(search: Search, space: list[Choice], storage: str) -> "Study":
     return study
 
 
-def _cut_torn_line(journal: Path, lock: Any) -> None:
-    """Take away what a process that was killed while it wrote has left of a line: the next would be joined to it."""
+def _mend_journal(journal: Path, lock: Any) -> None:
+    """Take away what a process that was killed while it wrote has left of a line: the next would be joined to it.
+
+    A file that is no journal is refused: Optuna would write into it.
+    """
     if not journal.is_file():
         return
     lock.acquire()
     try:
         with journal.open("rb+") as file:
-            file.truncate(file.read().rfind(b"\n") + 1)
+            content = file.read()
+            if content and not content.startswith(JOURNAL):
+                raise UsageError(f"--storage {journal}: is no journal of a search; name another file")
+            file.truncate(content.rfind(b"\n") + 1)
     finally:
         lock.release()
 
