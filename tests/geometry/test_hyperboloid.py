@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gyroformer import geometry
 from gyroformer.geometry import hyperboloid as hyp
-from gyroformer.ops.lifted import sine_cosine
+from gyroformer.ops.lifted import sine_cosine, translate_hyperbolic
 from gyroformer.testing import assert_matches_reference
 
 CURVATURES = [-10.0, -2.3, -1.0, -1e-3, -1e-6, -1e-8]
@@ -153,6 +153,10 @@ def test_a_translation_is_an_isometry_that_takes_the_pole_to_the_end_of_its_vect
     x = reached(u.flip(0), k)
     there = hyp.translate(x, u, k=k)
     close(hyperbolic_dist(x[:, 1:], there[:, 1:], k), u.norm(dim=-1), torch.float64, scale=100)
+    # the same translation as that of the layers, which is by half angles
+    number = torch.tensor(k, dtype=torch.float64)
+    same = translate_hyperbolic(hyp.to_half_angle(x, k=k), *sine_cosine(u / 2, number), number)
+    close(reached(2 * same, k), there, torch.float64, scale=100)
     back = hyp.translate(x, -u.flip(0), k=k)
     assert back[:, 1:].abs().max() <= 1e-10 * x.abs().max()
 

@@ -95,7 +95,7 @@ def test_the_curvature_is_learned_when_asked_for():
     model(graph()).sum().backward()
     assert model.ball_space.curvature.grad.abs() > 0
     with torch.no_grad():
-        model.ball_space.curvature.fill_(-9.0)
+        model.ball_space.curvature.fill_(9.0)  # a plain curvature would be 9
     assert (model.curvatures <= 0).all()
 
 

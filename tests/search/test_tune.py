@@ -170,16 +170,19 @@ def test_a_trial_that_another_has_under_way_is_waited_for(files, tmp_path):
 
 
 def test_workers_that_begin_together_do_not_try_the_same(files, tmp_path):
-    search, storage = search_of(files, 8), str(tmp_path / "journal.log")
-    run_search(search, storage)
-    study = study_of(files, storage, trials=12)
-    draws = []
-    for others in range(2):
-        study.sampler = study_module.sampler(search, 8 + others)
-        trial = study.ask()
-        space = search.space(features=True)
-        draws.append([trial.suggest_categorical(c.name, c.values) for c in space if c.when is None])
-    assert draws[0] != draws[1]
+    storage = str(tmp_path / "journal.log")
+    run_search(search_of(files, 6), storage)
+    study, search = study_of(files, storage, trials=6), search_of(files, 8)
+    study.sampler = study_module.sampler(search, 6)  # as another worker does that begins after six
+    other = study.ask()
+    for name, value in (("host", platform.node()), ("pid", os.getpid())):
+        other.set_user_attr(name, value)
+    drawn = {}
+    for choice in search.space(features=True):
+        if choice.applies(drawn):
+            drawn[choice.path] = other.suggest_categorical(choice.name, choice.values)
+    run_search(search, storage, tell=lambda one: one.state == "waiting" and study.tell(other, 1.0))
+    assert study.trials[7].params != study.trials[6].params
 
 
 def test_workers_that_are_killed_are_an_error(files, tmp_path, monkeypatch):

@@ -82,6 +82,8 @@ class SignedCurvature(HeadCurvature):
     def forward(self) -> Float[Tensor, "heads 1"]:
         """Return the curvatures k as ``(H, 1)``."""
         size = F.softplus(super().forward())
+        if len(set(self.signs)) == 1:  # a number: nothing is copied to the device at every step
+            return self.signs[0] * size
         return size * size.new_tensor(self.signs).unsqueeze(-1)
 
 
@@ -92,10 +94,6 @@ class NegativeCurvature(SignedCurvature):
         super().__init__(heads, initial=initial, learn=learn)
         if 1.0 in self.signs:
             raise UsageError(f"the curvature of a hyperbolic space must be negative, got {initial}")
-
-    def forward(self) -> Float[Tensor, "heads 1"]:
-        """Return the curvatures k as ``(H, 1)``."""
-        return -F.softplus(HeadCurvature.forward(self))
 
 
 class PointLayer(FromOptions, nn.Module):

@@ -163,7 +163,7 @@ class Cell:
     def jobs(self) -> list[JobSettings]:
         """Return its runs."""
         first = self.job()
-        return [dc.replace(first, seed=seed) for seed in range(self.seeds)]
+        return [first.but(seed=seed) for seed in range(self.seeds)]
 
 
 def _plain(*left_out: str) -> tuple[Variant, ...]:
