@@ -19,9 +19,11 @@ LARGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is still being imported ends it without a traceback."""
+    """Run the command line; Ctrl-C or SIGTERM while it is still being imported ends it without a traceback."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else a shell wants it ignored
         signal.signal(signal.SIGINT, _interrupt)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _interrupt)
     gc.set_threshold(*COLLECT_AFTER)
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)  # read when torch is imported

@@ -33,6 +33,17 @@ def test_long_work_is_said_although_nobody_calls(hurried, capsys):
         assert capsys.readouterr().err == ""
 
 
+def test_without_a_terminal_lines_become_rare(monkeypatch, capsys):
+    now = 100.0
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    shown, heard = module.Progress(), []
+    monkeypatch.setattr(module.threading.Thread, "start", lambda thread: None)
+    for now in range(100, 1100):
+        shown.show("training")
+        heard += [now - 100] if capsys.readouterr().err else []
+    assert heard == [2, 12, 32, 72, 152, 312, 612, 912]
+
+
 def test_short_work_is_not(hurried, capsys):
     with module.progress() as shown:
         shown.show("reading")

@@ -43,8 +43,6 @@ from gyroformer.errors import (
 from gyroformer.processes.launch import refuse_several, speaks_here
 from gyroformer.tasks import TASKS
 
-INTERRUPTED = 130
-
 app = typer.Typer(
     name="gyroformer",
     cls=Root,
@@ -63,7 +61,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except KeyboardInterrupt:
             say("interrupted", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(Interrupted.exit_code) from None
         except BrokenPipeError:
             give_up_stdout()
             raise typer.Exit(READER_GONE) from None

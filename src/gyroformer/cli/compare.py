@@ -3,8 +3,6 @@
 import dataclasses as dc
 import inspect
 import os
-import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +17,7 @@ from gyroformer.cli.job_flags import (
     job_flags,
     with_parameters,
 )
+from gyroformer.cli.many_runs import SOME_FAILED, many_runs
 from gyroformer.cli.options import MAX_THREADS
 from gyroformer.cli.progress import progress
 from gyroformer.cli.terminal import print_json, print_table, say
@@ -32,11 +31,6 @@ from gyroformer.tasks.task import metric_title
 
 if TYPE_CHECKING:
     from gyroformer.jobs.compare import Comparison
-    from gyroformer.jobs.pool import State
-
-INTERRUPTED = 130
-#: exit code if a run failed: the others are done, and are shown
-SOME_FAILED = 1
 
 HELP = """Compare models on a graph: the same seeds for each, mean with 95 % interval, paired differences, one page.
 
@@ -231,28 +225,19 @@ def _compare(graph: str, jobs: dict[str, JobSettings], options: CompareOptions) 
 
 def _run(comparison: "Comparison", options: CompareOptions) -> list[str]:
     """Do the runs, say where they are, and after Ctrl-C how to go on."""
-    from gyroformer.cli.training_bar import duration
-
-    def line(state: "State") -> str:
-        left = "" if state.seconds_left is None else f", {duration(state.seconds_left)} left"
-        return f"{state.done}/{state.total} runs{left}: {state.said or 'starting'}"
-
     threads = options.threads or max(1, (os.cpu_count() or 1) // options.workers)
-    with progress() as shown:
-        try:
-            return comparison.run(
-                workers=options.workers,
-                threads=threads,
-                ignore_memory=options.ignore_memory,
-                tell=lambda state: say(line(state), err=True),
-                watch=lambda state: shown.show(line(state)),
-            )
-        except KeyboardInterrupt:
-            shown.stop()
-            done = len(comparison.done())
-            say(f"interrupted; {done} of {len(comparison.runs())} runs are done. To go on:", err=True)
-            say(f"  {shlex.join(['gyroformer', *sys.argv[1:]])}", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+
+    def kept() -> str:
+        return f"{len(comparison.done())} of {len(comparison.runs())} runs are done"
+
+    with many_runs(kept) as (tell, watch):
+        return comparison.run(
+            workers=options.workers,
+            threads=threads,
+            ignore_memory=options.ignore_memory,
+            tell=tell,
+            watch=watch,
+        )
 
 
 def _show(found: dict[str, Any], page: Path | None) -> None:

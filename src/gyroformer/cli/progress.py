@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 PATIENCE = 2.0
-#: seconds between lines where there is no terminal
-EVERY = 10.0
+#: seconds between the first two lines where there is no terminal; each pause is twice the one before, up to the most
+EVERY, MOST = 10.0, 300.0
 #: seconds between looks whether it is time to show something
 LOOK = 0.25
 
@@ -34,7 +34,7 @@ class Progress:
         self._lock, self._end = threading.Lock(), threading.Event()
         self._text: str | None = None
         self._since = 0.0
-        self._said = time.monotonic() - EVERY  # the first line comes as soon as it may
+        self._due, self._pause = 0.0, EVERY
         self._status: Status | None = None
         self._thread: threading.Thread | None = None
 
@@ -85,8 +85,8 @@ class Progress:
 
             self._status = Status(styled(self._text, "status.text"), console=console)
             self._status.start()
-        elif now - self._said >= EVERY:
-            self._said = now
+        elif now >= self._due:
+            self._due, self._pause = now + self._pause, min(2 * self._pause, MOST)
             say(self._text, err=True)
 
 

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gyroformer.cli.compare import pair_lines
+from gyroformer.cli.many_runs import SOME_FAILED, many_runs
 from gyroformer.cli.options import Json
 from gyroformer.cli.terminal import print_json, print_table, say
 from gyroformer.durable import check_target, make_folder
 from gyroformer.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from gyroformer.jobs.pool import State
     from gyroformer.paper.tables import Cell
     from gyroformer.runs.rows import Rows
 
-#: exit code if a run failed: the others are done, and their rows written
-SOME_FAILED = 1
 KNOWN = ("table1", "table2", "ablations", "hierarchies", "links", "widths", "one-head", "costs", "figures")
 #: where the pictures go
 PICTURES = Path("docs/figures")
@@ -98,15 +96,17 @@ def _run(cells: "list[Cell]", results: Path, out: Path, workers: int, threads: i
     for name in dict.fromkeys(cell.table.name for cell in cells):
         own = [cell for cell in cells if cell.table.name == name]
         known = _all_rows(results)
-        failed += run_cells(
-            own,
-            file=results / f"{name}.csv",
-            folder=out,
-            known=known,
-            workers=workers,
-            threads=threads,
-            tell=_tell,
-        )
+        with many_runs(lambda: "finished runs have their rows") as (tell, watch):
+            failed += run_cells(
+                own,
+                file=results / f"{name}.csv",
+                folder=out,
+                known=known,
+                workers=workers,
+                threads=threads,
+                tell=tell,
+                watch=watch,
+            )
     return failed
 
 
@@ -226,10 +226,3 @@ def _words(text: str | None, flag: str) -> list[str]:
 
 def _say(line: str) -> None:
     say(line, err=True)
-
-
-def _tell(state: "State") -> None:
-    from gyroformer.cli.training_bar import duration
-
-    left = "" if state.seconds_left is None else f", {duration(state.seconds_left)} left"
-    _say(f"{state.done}/{state.total}{left}: {state.said}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gyroformer.cli.job_flags import given_values, job_flags
+from gyroformer.cli.many_runs import stopped
 from gyroformer.cli.options import Json
 from gyroformer.cli.terminal import print_json, say
 from gyroformer.durable import check_target, make_folder
@@ -90,9 +91,12 @@ def tune(
         make_folder(write.parent)
         check_target(write, "--write")
     where = storage or str(out / "journal.log")
-    found = run_search(
-        search, where, workers=workers, threads=threads, tell=_Teller(search.judged_by, trials)
-    )
+    try:
+        found = run_search(
+            search, where, workers=workers, threads=threads, tell=_Teller(search.judged_by, trials)
+        )
+    except KeyboardInterrupt:
+        stopped("finished trials are kept")
     path = write or out / f"{found.study}.toml"
     write_found(path, found, search, _command(sys.argv[1:]))
     if as_json:
