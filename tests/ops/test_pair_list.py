@@ -8,7 +8,7 @@ import torch
 from gyroformer.errors import UsageError
 from gyroformer.ops.lifted import REACH, sine_cosine
 from gyroformer.ops.native import build, fused
-from gyroformer.ops.pairs import pair_squared_dist
+from gyroformer.ops.pairs import pair_squared_dist, squared_dist_rows
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C++ compiler on this machine")
 NAMES = ("value", "sine", "cosine", "k")
@@ -58,6 +58,26 @@ def test_value_and_gradients_are_those_of_the_torch_form(k, radius, count):
         size = exact.norm() if exact.any() else 1.0
         error, conditioning = (((y[name] - exact).norm() / size).item() for y in (got, plain))
         assert error < max(5e-6, 4 * conditioning), f"{name}: {error:.1e}, torch form {conditioning:.1e}"
+
+
+def sums_of_far_points(nodes=90, half_angle=20.0, width=5):
+    """Points that no tangent vector of a layer leads to, but a sum of two does; some of them are near the origin."""
+    random = torch.Generator().manual_seed(0)
+    way = torch.randn(nodes, 1, width, dtype=torch.float64, generator=random)
+    t = torch.linspace(0, half_angle, nodes, dtype=torch.float64)[:, None, None]
+    return [*((way / way.norm(dim=-1, keepdim=True)) * t.sinh(), t.cosh()), torch.tensor([-1.0])]
+
+
+def test_squares_of_the_largest_numbers_do_not_overflow():
+    points, pairs = sums_of_far_points(), some_pairs(300)
+    got = results([t.float() for t in points], pairs, torch.float32)
+    with fused.torch_forms():
+        want = results([t.float() for t in points], pairs, torch.float64)
+    assert want["value"].max().sqrt() > 70, "beyond log(4 · 1e18)"
+    for name, exact in want.items():
+        torch.testing.assert_close(got[name].double(), exact, rtol=1e-5, atol=1e-5 * exact.abs().max().item())
+    rows, columns = squared_dist_rows(*(t.float() for t in points), pairs[0]), pairs[1]
+    torch.testing.assert_close(rows[range(300), columns], got["value"], rtol=1e-5, atol=1e-4)
 
 
 def test_a_node_is_at_no_distance_from_itself_and_from_its_double():

@@ -79,13 +79,6 @@ struct Meeting {
   }
 };
 
-float largest(const float *x) {
-  float most = x[0];
-#pragma omp simd reduction(max : most)
-  for (int l = 0; l < LANES; ++l) most = x[l] > most ? x[l] : most;
-  return most;
-}
-
 float added(const float *x) {
   float sum = 0.f;
 #pragma omp simd reduction(+ : sum)

@@ -47,6 +47,7 @@ void quotients(float *q, const float *p, float c, const float *sines, const floa
 // d² in a space from q, added; unlike distances() this chooses no form by what the other lanes are
 void add_distances(float *square, const float *q, float k) {
   if (k > 0.f) spherical_distances<false>(q, k, square, nullptr, nullptr);
+  else if (-k * largest(q) >= FAR) far_distances<false>(q, k, square, nullptr, nullptr);
   else if (k < 0.f) hyperbolic_distances<false, true>(q, k, square, nullptr, nullptr);
   else near_distances<false>(q, k, square, nullptr, nullptr);
   FOR_LANES square[l] = std::isfinite(q[l]) ? square[l] : q[l];  // series of bits would hide it

@@ -12,6 +12,10 @@ namespace {
 // |z| below which the power series are used; s + c = √|z| + √(1 + |z|) is below √2 there, and its logarithm small
 constexpr float NEAR = .125f;
 
+// -kq from which on 1 + kq is kq to the last digit, and whose square is a number still; such pairs are 42/√|k| apart or
+// more, where only sums of points lie, each of which is within the layers' reach
+constexpr float FAR = 1e18f;
+
 // asin²√z = Σ a_n z^n, with a_1 = 1 and a_(n+1) = 2n²/((n + 1)(2n + 1)) a_n
 constexpr double A2 = 1. / 3, A3 = A2 * 8 / 15, A4 = A3 * 18 / 28, A5 = A4 * 32 / 45, A6 = A5 * 50 / 66,
                  A7 = A6 * 72 / 91, A8 = A7 * 98 / 120, A9 = A8 * 128 / 153;
@@ -95,6 +99,32 @@ void hyperbolic_distances(const float *q, float k, float *square, float *by_q, f
   }
 }
 
+// k < 0 with lanes beyond FAR, for which A = log(4w) and r = 1/w; the others have the bits that they have elsewhere
+template <bool BACK>
+void far_distances(const float *q, float k, float *square, float *by_q, float *by_k) {
+  const float over = -1.f / k;
+  alignas(64) float usual[LANES];
+  FOR_LANES usual[l] = -k * q[l] < FAR ? q[l] : 0.f;
+  hyperbolic_distances<BACK, true>(usual, k, square, by_q, by_k);
+  for (int l = 0; l < LANES; ++l) {
+    const float w = -k * q[l];
+    if (w < FAR) continue;
+    const float angle = 2.f * F(M_LN2) + std::log(w), d = over * angle * angle;
+    square[l] += d;
+    if (!BACK) continue;
+    by_q[l] = 2.f * angle / w;
+    by_k[l] = (d - q[l] * by_q[l]) * over;
+  }
+}
+
+// the largest of LANES numbers
+[[gnu::always_inline]] inline float largest(const float *q) {
+  float most = q[0];
+#pragma omp simd reduction(max : most)
+  for (int l = 0; l < LANES; ++l) most = q[l] > most ? q[l] : most;
+  return most;
+}
+
 // k > 0
 template <bool BACK>
 void spherical_distances(const float *q, float k, float *square, float *by_q, float *by_k) {
@@ -135,14 +165,13 @@ void spherical_distances(const float *q, float k, float *square, float *by_q, fl
 template <bool BACK>
 void distances(const float *q, float k, float *square, float *by_q, float *by_k) {
   if (k == 0.f) return flat_distances<BACK>(q, square, by_q, by_k);
-  float most = q[0], least = q[0];
-#pragma omp simd reduction(max : most) reduction(min : least)
-  for (int l = 0; l < LANES; ++l) {
-    most = q[l] > most ? q[l] : most;
-    least = q[l] < least ? q[l] : least;
-  }
+  const float most = largest(q);
+  float least = q[0];
+#pragma omp simd reduction(min : least)
+  for (int l = 0; l < LANES; ++l) least = q[l] < least ? q[l] : least;
   if (std::fabs(k) * most < NEAR) return near_distances<BACK>(q, k, square, by_q, by_k);
   if (k > 0.f) return spherical_distances<BACK>(q, k, square, by_q, by_k);
+  if (-k * most >= FAR) return far_distances<BACK>(q, k, square, by_q, by_k);
   if (-k * least < NEAR) return hyperbolic_distances<BACK, true>(q, k, square, by_q, by_k);
   hyperbolic_distances<BACK, false>(q, k, square, by_q, by_k);
 }
