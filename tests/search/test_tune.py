@@ -79,6 +79,11 @@ def test_what_is_held_leaves_the_space(files):
     embed = Search("embed", "web-edu", "q-gcn", 3)
     paths = {choice.path for choice in embed.space(features=False)}
     assert paths == {"model.options.activation", "model.options.time_dim", "training.curvature_lr"}
+    link = Search("link", "cora", "gcn", 3, fixed={"objective": {"degrees": True}})
+    assert [c.path for c in link.space(features=False)][-2:] == [
+        "training.weight_decay",
+        "objective.learn_decoder",
+    ]
 
 
 def test_what_hangs_on_a_held_setting_is_searched(files, tmp_path):

@@ -71,6 +71,8 @@ FEATURES = (
     Choice("features.size", ("l2", "rms", "none")),
     Choice("features.scale", (1.0, 2.0, 4.0), when=("features.size", ("l2", "rms"))),
 )
+#: how a distance becomes the probability of an edge
+DECODER = (Choice("objective.degrees", (True, False)), Choice("objective.learn_decoder", (True, False)))
 WEIGHT_DECAY = Choice("training.weight_decay", (0.0, 1e-4, 5e-4, 1e-3, 5e-3, 2e-2))
 
 #: what a start leaves to the search unless it says it: some models have a dropout by default and others have none
@@ -106,7 +108,8 @@ STARTS: tuple[dict[str, Any], ...] = (
 
 def space_of(job: JobSettings, *, features: bool) -> list[Choice]:
     """Return the choices for a job's task and model; ``features``: whether the model sees node features."""
-    return [*_model_choices(job), *_training_choices(job), *(FEATURES if features else ())]
+    decoder = DECODER if job.task == "link" else ()
+    return [*_model_choices(job), *_training_choices(job), *decoder, *(FEATURES if features else ())]
 
 
 def starts_of(space: list[Choice], job: JobSettings) -> list[dict[str, Any]]:
