@@ -38,7 +38,8 @@ def test_the_usual_recipe():
     assert usual_recipe("classify", model="fpst", dataset="my.csv") == "default"
     assert usual_recipe("classify", model="fpst", dataset="my.csv", features=False) == "plain"
     assert usual_recipe("embed", model="fpst", dataset="my.csv", features=False) == "default"
-    assert usual_recipe("link", model="gcn", dataset="cora") == "networks"
+    assert usual_recipe("link", model="gcn", dataset="cora") == "cora/gcn"
+    assert usual_recipe("link", model="sgc", dataset="cora") == "networks"
 
 
 @pytest.mark.parametrize(
