@@ -39,8 +39,11 @@ def main() -> None:
     table = TABLES[asked.table]
     # a search a data set: Airport's second column, on the paper's own split, is run with the settings of the first
     columns = {column.dataset: column for column in reversed(table.columns)}
-    for dataset in asked.datasets.split(",") if asked.datasets else reversed(columns):
-        for model in asked.models.split(",") if asked.models else table.models:
+    datasets = asked.datasets.split(",") if asked.datasets else [*reversed(columns)]
+    models = asked.models.split(",") if asked.models else table.models
+    table.cells(datasets, models)  # a name that is not there is said
+    for dataset in datasets:
+        for model in models:
             path = RECIPES / table.task / dataset / f"{model}.toml"
             if path.exists():
                 continue
