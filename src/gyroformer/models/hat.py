@@ -2,13 +2,15 @@ r"""HAT (Zhang, Wang, Shi, Jiang and Ye, 2021): hyperbolic graph attention by di
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
-from gyroformer.geometry.trig import arsin_ratio, safe_sqrt
+from gyroformer.geometry.trig import safe_sqrt
 from gyroformer.models.stack import CurvedLayer, TangentStack, layer_activation
 from gyroformer.nn.curvature import MobiusBias, NegativeCurvature
 from gyroformer.nn.sparse import edge_softmax, edge_sum
 from gyroformer.ops.lifted import sine_cosine
+from gyroformer.ops.pairs import pair_squared_dist
 from gyroformer.options import takes
 from gyroformer.options.models import HATOptions
 
@@ -16,9 +18,11 @@ from gyroformer.options.models import HATOptions
 def edge_distances(u: Tensor, target: Tensor, source: Tensor, k: Tensor) -> Tensor:
     """Return the distances ``(E, heads)`` along edges, of tangent vectors ``(N, heads, d)``; ``k (heads, 1)``."""
     sine, cosine = sine_cosine(u, k)
-    between = cosine[source] * sine[target] - cosine[target] * sine[source]
-    square = (between * between).sum(-1)
-    return 2 * safe_sqrt(square) * arsin_ratio(k.squeeze(-1) * square)
+    squares = [
+        pair_squared_dist(*(part.unsqueeze(1) for part in head), source, target)
+        for head in zip(sine.unbind(1), cosine.unbind(1), k.unbind(0), strict=True)
+    ]
+    return safe_sqrt(torch.stack(squares, -1))
 
 
 class HATLayer(CurvedLayer):
