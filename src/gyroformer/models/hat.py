@@ -19,8 +19,8 @@ def edge_distances(u: Tensor, target: Tensor, source: Tensor, k: Tensor) -> Tens
     """Return the distances ``(E, heads)`` along edges, of tangent vectors ``(N, heads, d)``; ``k (heads, 1)``."""
     sine, cosine = sine_cosine(u, k)
     squares = [
-        pair_squared_dist(*(part.unsqueeze(1) for part in head), source, target)
-        for head in zip(sine.unbind(1), cosine.unbind(1), k.unbind(0), strict=True)
+        pair_squared_dist(sine[:, h : h + 1], cosine[:, h : h + 1], k[h : h + 1], source, target)
+        for h in range(k.size(0))
     ]
     return safe_sqrt(torch.stack(squares, -1))
 
