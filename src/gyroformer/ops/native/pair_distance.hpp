@@ -165,10 +165,12 @@ void spherical_distances(const float *q, float k, float *square, float *by_q, fl
 template <bool BACK>
 void distances(const float *q, float k, float *square, float *by_q, float *by_k) {
   if (k == 0.f) return flat_distances<BACK>(q, square, by_q, by_k);
-  const float most = largest(q);
-  float least = q[0];
-#pragma omp simd reduction(min : least)
-  for (int l = 0; l < LANES; ++l) least = q[l] < least ? q[l] : least;
+  float most = q[0], least = q[0];
+#pragma omp simd reduction(max : most) reduction(min : least)
+  for (int l = 0; l < LANES; ++l) {
+    most = q[l] > most ? q[l] : most;
+    least = q[l] < least ? q[l] : least;
+  }
   if (std::fabs(k) * most < NEAR) return near_distances<BACK>(q, k, square, by_q, by_k);
   if (k > 0.f) return spherical_distances<BACK>(q, k, square, by_q, by_k);
   if (-k * most >= FAR) return far_distances<BACK>(q, k, square, by_q, by_k);
