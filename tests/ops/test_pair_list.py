@@ -8,7 +8,7 @@ import torch
 from gyroformer.errors import UsageError
 from gyroformer.ops.lifted import REACH, sine_cosine
 from gyroformer.ops.native import build, fused
-from gyroformer.ops.pairs import pair_squared_dist, squared_dist_rows
+from gyroformer.ops.pairs import Neighbours, log_partition, pair_squared_dist, squared_dist_rows
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C++ compiler on this machine")
 NAMES = ("value", "sine", "cosine", "k")
@@ -78,6 +78,18 @@ def test_squares_of_the_largest_numbers_do_not_overflow():
         torch.testing.assert_close(got[name].double(), exact, rtol=1e-5, atol=1e-5 * exact.abs().max().item())
     rows, columns = squared_dist_rows(*(t.float() for t in points), pairs[0]), pairs[1]
     torch.testing.assert_close(rows[range(300), columns], got["value"], rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["native", "eager"])
+def test_nor_do_they_in_sums_over_all_pairs(form):
+    neighbours = Neighbours.of(torch.tensor([[0, 1], [1, 2]]), 90)
+
+    def gradients(dtype, form):
+        leaves = [t.float().to(dtype).requires_grad_() for t in sums_of_far_points()]
+        return torch.autograd.grad(log_partition(*leaves, neighbours, form=form).sum(), leaves)
+
+    for got, exact in zip(gradients(torch.float32, form), gradients(torch.float64, "eager"), strict=True):
+        torch.testing.assert_close(got.double(), exact, rtol=1e-4, atol=1e-5 * exact.abs().max().item())
 
 
 def test_a_node_is_at_no_distance_from_itself_and_from_its_double():

@@ -136,7 +136,8 @@ def row_gradients(
     # at the cut locus of a sphere, z = 1, the ratio stops: beyond it only q itself changes
     inside = z < 1
     secant = torch.where(inside, (1 - torch.where(inside, z, 0.0)).rsqrt(), ratio)
-    by_k = torch.where(inside, 4 * q * q * ratio * _difference_over_z(z, secant, ratio), 0.0)
+    # by factors that stay numbers: the square of a far pair's q does not
+    by_k = torch.where(inside, (2 * q * ratio) * (2 * q * _difference_over_z(z, secant, ratio)), 0.0)
     slope = (weight * by_k).sum((1, 2))
     # the sums below cancel where points are close and far from the origin: they are formed in double precision
     wide = wide_dtype(q.dtype, q.device)
