@@ -42,6 +42,11 @@ def test_without_a_terminal_lines_become_rare(monkeypatch, capsys):
         shown.show("training")
         heard += [now - 100] if capsys.readouterr().err else []
     assert heard == [2, 12, 32, 72, 152, 312, 612, 912]
+    shown.rest()
+    for now in range(1100, 1140):
+        shown.show("writing")
+        heard += [now - 1100] if capsys.readouterr().err else []
+    assert heard[8:] == [10, 20]
 
 
 def test_short_work_is_not(hurried, capsys):

@@ -41,8 +41,11 @@ class Progress:
     def show(self, text: str) -> None:
         """Say what is being done now."""
         with self._lock:
-            if self._text is None:
+            if (
+                self._text is None
+            ):  # something new, which is not to wait for the long pauses of what was before
                 self._since = time.monotonic()
+                self._due, self._pause = min(self._due, self._since + EVERY), EVERY
             self._text = text
             self._draw()
         if self._thread is None:
