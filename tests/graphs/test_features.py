@@ -1,8 +1,9 @@
+import numpy as np
 import pytest
 import torch
 
 from gyroformer.errors import UsageError
-from gyroformer.graphs.features import FeatureOptions, prepared_features
+from gyroformer.graphs.features import STEPS, FeatureOptions, kind_of_features, prepared_features
 from gyroformer.graphs.hops import joined_hops, mix_hops, ppr_mix
 
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
@@ -27,6 +28,47 @@ def test_counts_and_measures_are_told_apart():
     assert torch.equal(ready(entries="auto"), ready(entries="row"))
     measures = torch.tensor([[1.0, -2.0], [3.0, 4.0], [0.0, 1.0]])
     assert torch.equal(ready(measures, entries="auto"), ready(measures, entries="zscore"))
+    assert (kind_of_features(WORDS), kind_of_features(measures)) == ("words", "numbers")
+
+
+def test_numbers_along_their_quantiles():
+    """numpy's piecewise linear interpolation says how many steps an entry has come."""
+    x = torch.randn(300, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64).exp()
+    come = ready(x, entries="quantile").reshape(300, 2, STEPS)
+    assert float(come.min()) == 0
+    assert float(come.max()) == 1
+    for column in range(2):
+        quantiles = np.sort(x[:, column])[np.arange(STEPS + 1) * 299 // STEPS]
+        expected = np.interp(x[:, column], quantiles, np.arange(STEPS + 1.0))
+        np.testing.assert_allclose(come[:, column].sum(1), expected, atol=1e-12)
+        # a step begins where the one before has ended
+        assert not ((come[:, column, 1:] > 0) & (come[:, column, :-1] < 1)).any()
+
+
+def test_a_linear_map_of_quantiles_tells_numbers_apart_that_lie_close():
+    """Classes in turn along a line of 40 values: of the number itself no linear map knows them."""
+    values = torch.linspace(0, 1, 40)
+    classes = (torch.arange(40) % 2).float()
+    for entries, low, high in (("quantile", 0.99, 1.01), ("zscore", 0.0, 0.1)):
+        table = torch.cat((ready(values[:, None], entries=entries), torch.ones(40, 1)), dim=1).double()
+        weights = torch.linalg.lstsq(table, classes.double()[:, None], driver="gelsd").solution
+        explained = 1 - (table @ weights - classes[:, None]).square().mean() / classes.var(unbiased=False)
+        assert low <= float(explained) <= high
+
+
+def test_few_values_have_few_steps():
+    x = torch.tensor([[5.0, 0.0], [5.0, 1.0], [5.0, 0.0]])
+    come = ready(x, entries="quantile").reshape(3, 2, STEPS)
+    assert torch.equal(come[:, 0], torch.zeros(3, STEPS))
+    assert torch.equal(come[:, 1].sum(1), x[:, 1])
+    assert ready(x[:0], entries="quantile").shape == (0, 2 * STEPS)
+
+
+def test_words_are_not_laid_out_along_quantiles():
+    with pytest.raises(
+        UsageError, match=r"64 columns of each, 91,712 of 1,433.*choose zscore, or row or binary"
+    ):
+        ready(torch.zeros(3, 1433), entries="quantile")
 
 
 def test_a_constant_column_is_not_divided_by_nothing():
@@ -56,7 +98,7 @@ def test_wrong_settings_are_refused(wrong):
         FeatureOptions(**wrong)
 
 
-@pytest.mark.parametrize("entries", ["zscore", "l2", "row", "raw"])
+@pytest.mark.parametrize("entries", ["zscore", "quantile", "l2", "row", "raw"])
 @pytest.mark.parametrize("size", ["rms", "l2"])
 @pytest.mark.parametrize("exponent", [-120, -80, 0, 80, 120])
 def test_the_unit_of_measurement_changes_no_bit(entries, size, exponent):
@@ -69,6 +111,6 @@ def test_the_unit_of_measurement_changes_no_bit(entries, size, exponent):
 
 def test_features_at_the_end_of_float32_stay_finite():
     x = torch.tensor([[3e38, -3e38], [-3e38, 3e38], [3e38, 3e38]])
-    for entries in ("zscore", "l2", "row"):
+    for entries in ("zscore", "quantile", "l2", "row"):
         for size in ("rms", "l2", "none"):
             assert ready(x, entries=entries, size=size).isfinite().all()

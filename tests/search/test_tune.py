@@ -19,7 +19,7 @@ from gyroformer.runs import rows
 from gyroformer.search import run as run_module
 from gyroformer.search import study as study_module
 from gyroformer.search.run import run_search
-from gyroformer.search.space import DROPOUTS, FEATURES, STARTS, starts_of
+from gyroformer.search.space import DROPOUTS, ENTRIES, FEATURES, STARTS, starts_of
 from gyroformer.search.study import Search, best_of, ended, open_study, running, take_up_lost
 from gyroformer.settings import make_job
 from gyroformer.tasks.classify import NodeClassification
@@ -44,19 +44,20 @@ def search_of(files, trials=4, model="gcn", **options):
     return Search("classify", str(edges), model, trials, recipe="networks", fixed=FIXED | given, **options)
 
 
+@pytest.mark.parametrize("kind", ENTRIES)
 @pytest.mark.parametrize("model", MODELS)
-def test_every_model_may_choose_its_features_and_every_point_is_a_job(model, files):
+def test_every_model_may_choose_its_features_and_every_point_is_a_job(model, kind, files):
     search = search_of(files, model=model)
-    space = search.space(features=True)
-    assert set(FEATURES) <= set(space)
-    starts = starts_of(space, search.job())
-    assert len(starts) == len(STARTS)
-    for start, given in zip(starts, STARTS, strict=True):
+    space = search.space(kind)
+    assert {ENTRIES[kind], *FEATURES} <= set(space)
+    starts = starts_of(space, search.job(), kind)
+    for start, given in zip(starts, STARTS[kind], strict=True):
+        assert start["features.entries"] in ENTRIES[kind].values
         assert {name: start[name] for name in given if name.startswith("features.")}.items() <= given.items()
     if "layers" in search.job().model.options:  # what a start does not say is the recipe's
         assert {start["model.options.layers"] for start in starts} == {search.job().model.options["layers"]}
     # nobody begins without dropout where others have some
-    for start, given in zip(starts, STARTS, strict=True):
+    for start, given in zip(starts, STARTS[kind], strict=True):
         named = {name: start[name] for name in DROPOUTS if name in start}
         assert named.items() <= given.items()
     names = [choice.name for choice in space]
@@ -74,13 +75,13 @@ def test_every_model_may_choose_its_features_and_every_point_is_a_job(model, fil
 def test_what_is_held_leaves_the_space(files):
     search = search_of(files)
     held = Search(**vars(search) | {"fixed": search.fixed | {"features": {"mixing": "none"}}})
-    assert "features.mixing" not in {choice.path for choice in held.space(features=True)}
-    assert held.name(held.space(features=True)) != search.name(search.space(features=True))
+    assert "features.mixing" not in {choice.path for choice in held.space("words")}
+    assert held.name(held.space("words")) != search.name(search.space("words"))
     embed = Search("embed", "web-edu", "q-gcn", 3)
-    paths = {choice.path for choice in embed.space(features=False)}
+    paths = {choice.path for choice in embed.space(None)}
     assert paths == {"model.options.activation", "model.options.time_dim", "training.curvature_lr"}
     link = Search("link", "cora", "gcn", 3, fixed={"objective": {"degrees": True}})
-    assert [c.path for c in link.space(features=False)][-2:] == [
+    assert [c.path for c in link.space(None)][-2:] == [
         "training.weight_decay",
         "objective.learn_decoder",
     ]
@@ -129,14 +130,14 @@ def test_a_study_that_was_stopped_ends_as_one_that_was_not(files, tmp_path):
 
 def study_of(files, storage, trials=4):
     search = search_of(files, trials)
-    return open_study(search, search.space(features=True), str(storage))
+    return open_study(search, "numbers", str(storage))
 
 
 def test_a_trial_whose_worker_died_is_done_again(files, tmp_path, monkeypatch):
     storage = tmp_path / "journal.log"
     study = study_of(files, storage)
     dead, far, alive = study.ask(), study.ask(), study.ask()
-    asked = dead.suggest_categorical("features.entries", FEATURES[0].values)
+    asked = dead.suggest_categorical("features.entries", ENTRIES["numbers"].values)
     dead.set_user_attr("host", platform.node())
     dead.set_user_attr("pid", 2**22 + 1)  # beyond every process
     far.set_user_attr("host", "another machine")
@@ -166,7 +167,7 @@ def test_a_trial_that_another_has_under_way_is_waited_for(files, tmp_path):
         if one.state == "waiting":
             study.tell(other, 99.5)
 
-    for choice in search.space(features=True):
+    for choice in search.space("numbers"):
         if choice.when is None:
             other.suggest_categorical(choice.name, choice.values)
     found = run_search(search, storage, tell=tell)
@@ -183,7 +184,7 @@ def test_workers_that_begin_together_do_not_try_the_same(files, tmp_path):
     for name, value in (("host", platform.node()), ("pid", os.getpid())):
         other.set_user_attr(name, value)
     drawn = {}
-    for choice in search.space(features=True):
+    for choice in search.space("numbers"):
         if choice.applies(drawn):
             drawn[choice.path] = other.suggest_categorical(choice.name, choice.values)
     run_search(search, storage, tell=lambda one: one.state == "waiting" and study.tell(other, 1.0))

@@ -11,8 +11,9 @@ class FeatureOptions(Options):
     r"""How node features are prepared: entries rescaled, mixed over hops, rows brought to one length.
 
     ``entries``: ``"raw"``; ``"binary"``: 1 where there is something; ``"row"``: each row divided by its sum of
-    absolute values; ``"l2"``: by its length; ``"zscore"``: each column to mean 0 and deviation 1; ``"auto"``:
-    ``"row"`` for a table of counts (most are 0, none negative), else ``"zscore"``.
+    absolute values; ``"l2"``: by its length; ``"zscore"``: each column to mean 0 and deviation 1; ``"quantile"``: each
+    column as 64 steps between its quantiles, for numbers whose exact value counts; ``"auto"``: ``"row"`` for a table
+    of counts (most are 0, none negative), else ``"zscore"``.
 
     ``mixing``: ``"none"``; ``"power"``: the paper's :math:`\hat A^K X`; ``"ppr"``: personalised PageRank;
     ``"joined"``: :math:`[X, \hat A X, \ldots, \hat A^K X]` side by side.
@@ -21,7 +22,7 @@ class FeatureOptions(Options):
     ``"l2"``: every row gets the length ``scale``; ``"none"``: left as it is.
     """
 
-    entries: Literal["auto", "raw", "binary", "row", "l2", "zscore"] = option(
+    entries: Literal["auto", "raw", "binary", "row", "l2", "zscore", "quantile"] = option(
         "how the entries of the features are rescaled", default="auto"
     )
     mixing: Literal["none", "power", "ppr", "joined"] = option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gyroformer.errors import DivergedError, GyroformerError
 from gyroformer.search.recipe_file import write_recipe
-from gyroformer.search.study import Search, Told, best_of, ended, open_study, sees_features, work
+from gyroformer.search.study import Search, Told, best_of, ended, features_seen, open_study, work
 from gyroformer.settings import JobSettings
 from gyroformer.tasks.task import metric_title
 
@@ -66,7 +66,7 @@ def run_search(
     from gyroformer.runs.read import load_graph
 
     graph = load_graph(search.job().graph)
-    open_study(search, search.space(features=sees_features(search, graph)), storage)
+    open_study(search, features_seen(search, graph), storage)
     if workers == 1:
         _work(search, storage, graph, threads, tell)
     else:
@@ -78,8 +78,8 @@ def found(search: Search, storage: str, graph: "Data") -> Found:
     """Return the best trial so far."""
     from optuna.trial import TrialState
 
-    space = search.space(features=sees_features(search, graph))
-    study = open_study(search, space, storage)
+    features = features_seen(search, graph)
+    space, study = search.space(features), open_study(search, features, storage)
     best, done = best_of(study), ended(study)
     if best is None or best.value is None:
         reasons = [str(trial.user_attrs["error"]) for trial in done if "error" in trial.user_attrs]

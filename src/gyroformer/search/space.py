@@ -8,6 +8,7 @@ import dataclasses as dc
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gyroformer.graphs.features import Kind
 from gyroformer.models import get_model
 from gyroformer.options import as_plain
 from gyroformer.options.check import choices_of
@@ -60,8 +61,12 @@ POINTS = ("heads", "activation", "identifiers", "time_dim", "graph_weight")
 CURVATURE_RATES = {"embed": (1e-4, 1e-2, 5e-2)}
 USUAL_CURVATURE_RATES = (1e-4, 1e-2)
 
+ENTRIES: dict[Kind, Choice] = {
+    "words": Choice("features.entries", ("row", "l2", "binary", "zscore")),
+    "numbers": Choice("features.entries", ("zscore", "quantile")),
+}
+#: what of the features is searched beside their entries
 FEATURES = (
-    Choice("features.entries", ("row", "l2", "binary", "zscore")),
     Choice("features.mixing", ("none", "power", "ppr", "joined")),
     Choice("features.hops", (2, 10, 20, 30), when=("features.mixing", ("power",))),
     Choice("features.hops", (1, 2, 3), when=("features.mixing", ("joined",))),
@@ -77,9 +82,17 @@ WEIGHT_DECAY = Choice("training.weight_decay", (0.0, 1e-4, 5e-4, 1e-3, 5e-3, 2e-
 
 #: what a start leaves to the search unless it says it: some models have a dropout by default and others have none
 DROPOUTS = ("model.options.dropout", "model.options.feature_dropout")
-#: where every search with features begins, whatever the model: words alone, words alone as long as the rest, words of
-#: neighbours beside a node's own, words spread over the graph, and numbers of several units with those of neighbours
-STARTS: tuple[dict[str, Any], ...] = (
+#: a handful of numbers says too little to decay its weights, or to leave some of it out
+NOTHING_LOST = {"training.weight_decay": 0.0, **dict.fromkeys(DROPOUTS, 0.0)}
+#: the numbers of a node and of its neighbours side by side
+BESIDE_NEIGHBOURS = {
+    **{"features.mixing": "joined", "features.hops if joined": 2},
+    **{"features.norm if power": "sym", "features.loops if power": True},
+    **{"features.size": "rms", "features.scale if l2": 2.0},
+}
+#: where every search with words begins, whatever the model: words alone, words alone as long as the rest, words of
+#: neighbours beside a node's own, words spread over the graph, and as if they were numbers of several units
+WORDS: tuple[dict[str, Any], ...] = (
     {"features.entries": "row", "features.mixing": "none", "features.size": "none"},
     {
         **{"features.entries": "l2", "features.mixing": "none"},
@@ -95,30 +108,36 @@ STARTS: tuple[dict[str, Any], ...] = (
         **{"features.norm if power": "sym", "features.loops if power": True},
         **{"features.size": "l2", "features.scale if l2": 2.0, "training.weight_decay": 2e-2},
     },
-    {
-        **{"features.entries": "zscore", "features.mixing": "joined", "features.hops if joined": 2},
-        **{"features.norm if power": "sym", "features.loops if power": True},
-        **{"features.size": "rms", "features.scale if l2": 2.0},
-        # a handful of numbers says too little to leave some of it out
-        "training.weight_decay": 0.0,
-        **dict.fromkeys(DROPOUTS, 0.0),
-    },
+    {"features.entries": "zscore", **BESIDE_NEIGHBOURS, **NOTHING_LOST},
 )
+#: and with numbers: in their units, and along their quantiles, alone and beside the neighbours'
+NUMBERS: tuple[dict[str, Any], ...] = (
+    {"features.entries": "zscore", **BESIDE_NEIGHBOURS, **NOTHING_LOST},
+    {
+        **{"features.entries": "quantile", "features.mixing": "none"},
+        **{"features.size": "rms", "features.scale if l2": 2.0, **NOTHING_LOST},
+    },
+    {"features.entries": "quantile", **BESIDE_NEIGHBOURS, **NOTHING_LOST},
+    # of many steps for each number some can be left out
+    {"features.entries": "quantile", **BESIDE_NEIGHBOURS, **NOTHING_LOST, **dict.fromkeys(DROPOUTS, 0.2)},
+)
+STARTS: dict[Kind, tuple[dict[str, Any], ...]] = {"words": WORDS, "numbers": NUMBERS}
 
 
-def space_of(job: JobSettings, *, features: bool) -> list[Choice]:
-    """Return the choices for a job's task and model; ``features``: whether the model sees node features."""
+def space_of(job: JobSettings, features: Kind | None) -> list[Choice]:
+    """Return the choices for a job's task and model, which sees node features of this kind, or none."""
     decoder = DECODER if job.task == "link" else ()
-    return [*_model_choices(job), *_training_choices(job), *decoder, *(FEATURES if features else ())]
+    prepared = () if features is None else (ENTRIES[features], *FEATURES)
+    return [*_model_choices(job), *_training_choices(job), *decoder, *prepared]
 
 
-def starts_of(space: list[Choice], job: JobSettings) -> list[dict[str, Any]]:
+def starts_of(space: list[Choice], job: JobSettings, features: Kind | None) -> list[dict[str, Any]]:
     """Return the points that a study begins with, by the choices' names: none without features.
 
     What a start does not say is as the job has it, but for dropout; a value that is not among those tried is left to
     the search.
     """
-    if not any(choice.path.startswith("features.") for choice in space):
+    if features is None:
         return []
     usual = {
         choice.name: own
@@ -126,7 +145,10 @@ def starts_of(space: list[Choice], job: JobSettings) -> list[dict[str, Any]]:
         if choice.path not in DROPOUTS and (own := _at(job, choice.path)) in choice.values
     }
     names = {choice.name for choice in space}
-    return [{**usual, **{name: value for name, value in start.items() if name in names}} for start in STARTS]
+    return [
+        {**usual, **{name: value for name, value in start.items() if name in names}}
+        for start in STARTS[features]
+    ]
 
 
 def _at(job: JobSettings, path: str) -> Any:

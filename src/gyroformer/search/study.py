@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gyroformer.durable import sha256_of
 from gyroformer.errors import DivergedError, GyroformerError, MissingPartError, UsageError
+from gyroformer.graphs.features import Kind, kind_of_features
 from gyroformer.options import as_plain, merged
 from gyroformer.runs.rows import generation
 from gyroformer.search.space import Choice, space_of, starts_of
@@ -83,10 +84,10 @@ class Search:
         values = merged(values, {**self.fixed, "seed": FIRST_SEED + replicate})
         return make_job(self.task, recipe=self.recipe, dataset=self.graph, **values)
 
-    def space(self, *, features: bool) -> list[Choice]:
-        """Return the choices that are not held fixed."""
+    def space(self, features: Kind | None) -> list[Choice]:
+        """Return the choices that are not held fixed, for models that see features of this kind, or none."""
         held = dict(_leaves(self.fixed))
-        return [choice for choice in space_of(self.job(), features=features) if choice.path not in held]
+        return [choice for choice in space_of(self.job(), features) if choice.path not in held]
 
     @property
     def judged_by(self) -> str:
@@ -134,12 +135,12 @@ class Told:
     best: float | None
 
 
-def open_study(search: Search, space: list[Choice], storage: str) -> "Study":
+def open_study(search: Search, features: Kind | None, storage: str) -> "Study":
     """Return the study, new or as it was left.
 
     Args:
         search: what is searched for.
-        space: the choices.
+        features: the kind of node features that the models see; None if they see none.
         storage: a database's URL, or a file for a journal.
     """
     try:
@@ -150,7 +151,7 @@ def open_study(search: Search, space: list[Choice], storage: str) -> "Study":
     except ImportError:
         raise MissingPartError("optuna", "tune", "the search for settings") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    epochs = search.job().training.epochs
+    space, epochs = search.space(features), search.job().training.epochs
     try:
         if "://" in storage:
             where: Any = storage
@@ -179,7 +180,7 @@ def open_study(search: Search, space: list[Choice], storage: str) -> "Study":
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UsageError(f"--storage {storage}: cannot be used ({reason})") from None
     if not study.get_trials(deepcopy=False):
-        for start in starts_of(space, search.job())[: search.trials]:
+        for start in starts_of(space, search.job(), features)[: search.trials]:
             study.enqueue_trial(start, skip_if_exists=True)
     return study
 
@@ -206,8 +207,8 @@ def work(
     search: Search, storage: str, graph: "Data", tell: Callable[[Told], None] = lambda told: None
 ) -> None:
     """Do trials until the study has as many as it should; those that others have under way are waited for."""
-    space = search.space(features=sees_features(search, graph))
-    study = open_study(search, space, storage)
+    features = features_seen(search, graph)
+    space, study = search.space(features), open_study(search, features, storage)
     waits = False
     while True:
         take_up_lost(study)
@@ -241,10 +242,10 @@ def sampler(search: Search, begun: int) -> "TPESampler":
     return TPESampler(seed=(search.seed + 1_000_003 * begun) % 2**32)
 
 
-def sees_features(search: Search, graph: "Data") -> bool:
-    """Return whether the models of a search see node features."""
-    job = search.job()
-    return graph.x is not None and TASKS[search.task].uses_features(job.objective)
+def features_seen(search: Search, graph: "Data") -> Kind | None:
+    """Return the kind of node features that the models of a search see, None if they see none."""
+    seen = graph.x is not None and TASKS[search.task].uses_features(search.job().objective)
+    return kind_of_features(graph.x) if seen else None
 
 
 def _one(study: "Study", trial: "Trial", search: Search, space: list[Choice], graph: "Data") -> Told:
