@@ -49,6 +49,24 @@ def test_without_a_terminal_lines_become_rare(monkeypatch, capsys):
     assert heard[8:] == [10, 20]
 
 
+def test_what_was_going_on_is_not_said_after_its_end(monkeypatch, capsys):
+    now = 100.0
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    monkeypatch.setattr(module.threading.Thread, "start", lambda thread: None)
+    shown = module.Progress()
+    shown.show("run 1 at 20 %")
+    now = 105.0
+    shown._draw()
+    shown.show("run 1 at 50 %")
+    now = 120.0
+    shown.tell("run 1 is done")
+    shown._draw()
+    assert capsys.readouterr().err == "run 1 at 20 %\nrun 1 is done\n"
+    now = 141.0
+    shown.show("run 2 at 10 %")
+    assert capsys.readouterr().err == "run 2 at 10 %\n"
+
+
 def test_short_work_is_not(hurried, capsys):
     with module.progress() as shown:
         shown.show("reading")

@@ -28,7 +28,7 @@ def many_runs(kept: Callable[[], str]) -> "Iterator[tuple[Teller, Teller]]":
     """
     with progress() as shown:
         try:
-            yield (lambda state: say(_line(state), err=True)), (lambda state: shown.show(_line(state)))
+            yield (lambda state: shown.tell(_line(state))), (lambda state: shown.show(_line(state)))
         except KeyboardInterrupt:
             shown.stop()
             stopped(kept())

@@ -41,9 +41,8 @@ class Progress:
     def show(self, text: str) -> None:
         """Say what is being done now."""
         with self._lock:
-            if (
-                self._text is None
-            ):  # something new, which is not to wait for the long pauses of what was before
+            if self._text is None:
+                # something new, which is not to wait for the long pauses of what was before
                 self._since = time.monotonic()
                 self._due, self._pause = min(self._due, self._since + EVERY), EVERY
             self._text = text
@@ -52,6 +51,12 @@ class Progress:
             thread = threading.Thread(target=self._watch, daemon=True)
             thread.start()  # Ctrl-C may come in between, and one that was not started cannot be waited for
             self._thread = thread
+
+    def tell(self, text: str) -> None:
+        """Say what has been done, in a line that stays; what was said to be going on before is over."""
+        with self._lock:
+            self._text, self._due = text, time.monotonic() + self._pause
+            say(text, err=True)
 
     def rest(self) -> None:
         """Take the line away until something is shown again."""
