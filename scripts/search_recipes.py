@@ -11,11 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gyroformer.errors import UsageError
 from gyroformer.paper.tables import TABLES, Column, Table
 
 RECIPES = Path(__file__).parents[1] / "src" / "gyroformer" / "recipes"
-#: runs of each trial: the mean over several draws where validation parts are small, or one draw cannot tell trials apart
+#: runs of each trial: several draws where validation parts are small, or where one cannot tell trials apart
 SEEDS = {
     "table2": {"texas": 3, "cornell": 3, "wisconsin": 3, "airport": 3},
     "links": {"cora": 2, "airport": 2},
@@ -42,10 +41,10 @@ def main() -> None:
     columns = {column.dataset: column for column in reversed(table.columns)}
     datasets = asked.datasets.split(",") if asked.datasets else [*reversed(columns)]
     models = asked.models.split(",") if asked.models else table.models
-    try:
-        table.cells(datasets, models)
-    except UsageError as error:
-        parser.error(str(error))
+    for given, known in ((datasets, columns), (models, table.models)):
+        for name in given:
+            if name not in known:
+                parser.error(f"nothing in {table.name} is called {name!r} (known: {', '.join(known)})")
     for dataset in datasets:
         for model in models:
             path = RECIPES / table.task / dataset / f"{model}.toml"

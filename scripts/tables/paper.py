@@ -8,7 +8,7 @@ from gyroformer.paper.summary import collected, differences
 from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, TWINS, WIDTHS, Column, best_published, printed
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
 from gyroformer.runs.rows import Rows, key_of, read_rows
-from tables.markdown import ROOT, markdown, spread
+from tables.markdown import ROOT, markdown, runs, spread
 
 
 def paper_table(name: str) -> str:
@@ -41,6 +41,12 @@ def paper_matrix(name: str) -> str:
         for model in table.models
         if any(model == of for of, _ in found)
     ]
+    if name == "table2":
+        alone = [
+            spread([run for run in runs("trees.csv") if run["dataset"] == of.name], "test_f1")
+            for of in columns
+        ]
+        rows.append(["trees on features, no graph", *alone])
     best = [best_published(column.name) for column in columns]
     if any(best):
         rows.append(["best published, any width", *("–" if one is None else f"{one[0]:.2f}" for one in best)])

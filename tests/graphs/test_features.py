@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from gyroformer.errors import UsageError
+from gyroformer.graphs import features
 from gyroformer.graphs.features import STEPS, FeatureOptions, kind_of_features, prepared_features
 from gyroformer.graphs.hops import joined_hops, mix_hops, ppr_mix
 
@@ -28,7 +29,8 @@ def test_counts_and_measures_are_told_apart():
     assert torch.equal(ready(entries="auto"), ready(entries="row"))
     measures = torch.tensor([[1.0, -2.0], [3.0, 4.0], [0.0, 1.0]])
     assert torch.equal(ready(measures, entries="auto"), ready(measures, entries="zscore"))
-    assert (kind_of_features(WORDS), kind_of_features(measures)) == ("words", "numbers")
+    tables = (WORDS, measures, measures.repeat(1, 40))
+    assert [kind_of_features(table) for table in tables] == ["words", "numbers", "vectors"]
 
 
 def test_numbers_along_their_quantiles():
@@ -64,11 +66,11 @@ def test_few_values_have_few_steps():
     assert ready(x[:0], entries="quantile").shape == (0, 2 * STEPS)
 
 
-def test_words_are_not_laid_out_along_quantiles():
-    with pytest.raises(
-        UsageError, match=r"64 columns of each, 91,712 of 1,433.*choose zscore, or row or binary"
-    ):
-        ready(torch.zeros(3, 1433), entries="quantile")
+def test_a_table_that_would_fill_the_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(features, "MOST", 12 * STEPS)
+    assert ready(entries="quantile").shape == (3, 4 * STEPS)
+    with pytest.raises(UsageError, match=r"a table of 3 x 320 here; .*choose zscore, or row or binary"):
+        ready(torch.zeros(3, 5), entries="quantile")
 
 
 def test_a_constant_column_is_not_divided_by_nothing():

@@ -13,12 +13,14 @@ from gyroformer.errors import UsageError
 from gyroformer.graphs.hops import joined_hops, mix_hops, ppr_mix
 from gyroformer.options.features import FeatureOptions
 
-#: what a table of features holds: counts of words, or measured numbers
-Kind = Literal["words", "numbers"]
+#: what a table of features holds: counts of words, a few measured numbers, or vectors of many
+Kind = Literal["words", "numbers", "vectors"]
+#: columns up to which numbers are few
+FEW = 64
 #: columns that ``"quantile"`` makes of each; 16 to 256 do about as well on Airport (docs/log.md)
 STEPS = 64
-#: columns that ``"quantile"`` may make in all: it is for a few measured numbers
-MOST_COLUMNS = 2**16
+#: entries that ``"quantile"`` may make in all, a gigabyte of them: it is for a few measured numbers
+MOST = 2**28
 
 
 def prepared_features(
@@ -55,12 +57,14 @@ def _entries(x: Tensor, kind: str) -> Tensor:
 
 
 #: what ``"auto"`` is
-AUTO: dict[Kind, str] = {"words": "row", "numbers": "zscore"}
+AUTO: dict[Kind, str] = {"words": "row", "numbers": "zscore", "vectors": "zscore"}
 
 
 def kind_of_features(x: Tensor) -> Kind:
-    """Return ``"words"`` for a table that looks like counts (most are 0, none negative), else ``"numbers"``."""
-    return "words" if bool((x >= 0).all()) and float((x == 0).double().mean()) > 0.5 else "numbers"
+    """Return what a table looks like: most entries of words are 0, none is negative."""
+    if bool((x >= 0).all()) and float((x == 0).double().mean()) > 0.5:
+        return "words"
+    return "numbers" if x.size(1) <= FEW else "vectors"
 
 
 def _along_quantiles(x: Tensor) -> Tensor:
@@ -72,18 +76,18 @@ def _along_quantiles(x: Tensor) -> Tensor:
     number itself is a straight line (piecewise linear encoding: Gorishniy, Rubachev and Babenko, 2022).
     """
     nodes, columns = x.shape
-    if columns * STEPS > MOST_COLUMNS:
+    if x.numel() * STEPS > MOST:
         raise UsageError(
-            f"entries quantile makes {STEPS} columns of each, {columns * STEPS:,} of {columns:,}, and at most "
-            f"{MOST_COLUMNS:,} can be; it is for a few measured numbers: choose zscore, or row or binary for words"
+            f"entries quantile makes {STEPS} columns of each, a table of {nodes:,} x {columns * STEPS:,} here; it is "
+            "for a few measured numbers: choose zscore, or row or binary for words"
         )
     if not nodes:
         return x.new_zeros(0, columns * STEPS)
     places = torch.arange(STEPS + 1, device=x.device) * (nodes - 1) // STEPS
     quantiles = x.sort(dim=0).values[places].T
     begin, length = quantiles[:, :-1], quantiles.diff(dim=1)
-    come = _divided(x[:, :, None] - begin, length).clamp(0, 1)
-    return torch.where(length > 0, come, 0.0).flatten(1)
+    come = (x[:, :, None] - begin).div_(torch.where(length > 0, length, 1.0)).clamp_(0, 1)
+    return come.mul_(length > 0).flatten(1)
 
 
 def _mixed(x: Tensor, edge_index: Tensor, options: FeatureOptions, weight: Tensor | None) -> Tensor:

@@ -63,6 +63,7 @@ USUAL_CURVATURE_RATES = (1e-4, 1e-2)
 
 ENTRIES: dict[Kind, Choice] = {
     "words": Choice("features.entries", ("row", "l2", "binary", "zscore")),
+    "vectors": Choice("features.entries", ("row", "l2", "binary", "zscore")),
     "numbers": Choice("features.entries", ("zscore", "quantile")),
 }
 #: what of the features is searched beside their entries
@@ -90,8 +91,8 @@ BESIDE_NEIGHBOURS = {
     **{"features.norm if power": "sym", "features.loops if power": True},
     **{"features.size": "rms", "features.scale if l2": 2.0},
 }
-#: where every search with words begins, whatever the model: words alone, words alone as long as the rest, words of
-#: neighbours beside a node's own, words spread over the graph, and as if they were numbers of several units
+#: where every search with words, or with long vectors, begins, whatever the model: words alone, words alone as long as
+#: the rest, words of neighbours beside a node's own, words spread over the graph, and as numbers of several units
 WORDS: tuple[dict[str, Any], ...] = (
     {"features.entries": "row", "features.mixing": "none", "features.size": "none"},
     {
@@ -121,7 +122,7 @@ NUMBERS: tuple[dict[str, Any], ...] = (
     # of many steps for each number some can be left out
     {"features.entries": "quantile", **BESIDE_NEIGHBOURS, **NOTHING_LOST, **dict.fromkeys(DROPOUTS, 0.2)},
 )
-STARTS: dict[Kind, tuple[dict[str, Any], ...]] = {"words": WORDS, "numbers": NUMBERS}
+STARTS: dict[Kind, tuple[dict[str, Any], ...]] = {"words": WORDS, "vectors": WORDS, "numbers": NUMBERS}
 
 
 def space_of(job: JobSettings, features: Kind | None) -> list[Choice]:
