@@ -28,8 +28,10 @@ def test_entries():
 def test_counts_and_measures_are_told_apart():
     assert torch.equal(ready(entries="auto"), ready(entries="row"))
     measures = torch.tensor([[1.0, -2.0], [3.0, 4.0], [0.0, 1.0]])
-    assert torch.equal(ready(measures, entries="auto"), ready(measures, entries="zscore"))
-    tables = (WORDS, measures, measures.repeat(1, 40))
+    vectors = measures.repeat(1, 40)
+    for numbers in (measures, vectors):
+        assert torch.equal(ready(numbers, entries="auto"), ready(numbers, entries="zscore"))
+    tables = (WORDS, measures, vectors)
     assert [kind_of_features(table) for table in tables] == ["words", "numbers", "vectors"]
 
 
@@ -69,6 +71,7 @@ def test_few_values_have_few_steps():
 def test_a_table_that_would_fill_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(features, "MOST", 12 * STEPS)
     assert ready(entries="quantile").shape == (3, 4 * STEPS)
+    assert kind_of_features(torch.ones(3, 5)) == "vectors"
     with pytest.raises(UsageError, match=r"a table of 3 x 320 here; .*choose zscore, or row or binary"):
         ready(torch.zeros(3, 5), entries="quantile")
 

@@ -15,12 +15,14 @@ from gyroformer.options.features import FeatureOptions
 
 #: what a table of features holds: counts of words, a few measured numbers, or vectors of many
 Kind = Literal["words", "numbers", "vectors"]
+#: what ``"auto"`` is
+AUTO: dict[Kind, str] = {"words": "row", "numbers": "zscore", "vectors": "zscore"}
 #: columns up to which numbers are few
 FEW = 64
 #: columns that ``"quantile"`` makes of each; 16 to 256 do about as well on Airport (docs/log.md)
 STEPS = 64
-#: entries that ``"quantile"`` may make in all, a gigabyte of them: it is for a few measured numbers
-MOST = 2**28
+#: entries that ``"quantile"`` may make in all, a quarter of a gigabyte, which mixing side by side repeats
+MOST = 2**26
 
 
 def prepared_features(
@@ -56,15 +58,11 @@ def _entries(x: Tensor, kind: str) -> Tensor:
     return x
 
 
-#: what ``"auto"`` is
-AUTO: dict[Kind, str] = {"words": "row", "numbers": "zscore", "vectors": "zscore"}
-
-
 def kind_of_features(x: Tensor) -> Kind:
-    """Return what a table looks like: most entries of words are 0, none is negative."""
+    """Return what a table looks like: most entries of words are 0, and none is negative; numbers are few and fit."""
     if bool((x >= 0).all()) and float((x == 0).double().mean()) > 0.5:
         return "words"
-    return "numbers" if x.size(1) <= FEW else "vectors"
+    return "numbers" if x.size(1) <= FEW and x.numel() * STEPS <= MOST else "vectors"
 
 
 def _along_quantiles(x: Tensor) -> Tensor:
