@@ -32,8 +32,8 @@ def test_every_model_has_a_recipe_for_every_task(task, model):
 
 
 def test_the_usual_recipe():
-    assert usual_recipe("classify", model="fpst", dataset="airport") == "airport"
-    assert usual_recipe("classify", model="tokengt", dataset="airport") == "airport"
+    assert usual_recipe("link", model="fpst", dataset="airport") == "airport"
+    assert usual_recipe("link", model="tokengt", dataset="airport") == "airport"
     assert usual_recipe("classify", model="fpst", dataset="cora") == "cora/fpst"
     assert usual_recipe("classify", model="fpst", dataset="my.csv") == "default"
     assert usual_recipe("classify", model="fpst", dataset="my.csv", features=False) == "plain"
