@@ -61,11 +61,10 @@ POINTS = ("heads", "activation", "identifiers", "time_dim", "graph_weight")
 CURVATURE_RATES = {"embed": (1e-4, 1e-2, 5e-2)}
 USUAL_CURVATURE_RATES = (1e-4, 1e-2)
 
-ENTRIES: dict[Kind, Choice] = {
-    "words": Choice("features.entries", ("row", "l2", "binary", "zscore")),
-    "vectors": Choice("features.entries", ("row", "l2", "binary", "zscore")),
-    "numbers": Choice("features.entries", ("zscore", "quantile")),
-}
+#: words and long vectors share a space; quantiles are for a few numbers alone
+MANY = Choice("features.entries", ("row", "l2", "binary", "zscore"))
+FEW = Choice("features.entries", ("zscore", "quantile"))
+ENTRIES: dict[Kind, Choice] = {"words": MANY, "vectors": MANY, "numbers": FEW}
 #: what of the features is searched beside their entries
 FEATURES = (
     Choice("features.mixing", ("none", "power", "ppr", "joined")),
