@@ -12,7 +12,7 @@ from stand_in_device import StandIn, real, stand_in
 import gyroformer
 from gyroformer.geometry import ProductSpace, Stereographic
 from gyroformer.graphs.adjacency import simple_adjacency
-from gyroformer.graphs.features import prepared_features
+from gyroformer.graphs.features import Table, prepared_features
 from gyroformer.graphs.non_edges import NonEdges
 from gyroformer.jobs.plan import usable_device
 from gyroformer.ops.nearest import nearest_nodes, nearest_pairs
@@ -62,7 +62,7 @@ def test_features_are_prepared_where_they_are(mixing, sparse):
 
     def run(device):
         x = data.x.to(device)
-        return prepared_features(x.to_sparse() if sparse else x, data.edge_index.to(device), options)
+        return prepared_features(Table(x.to_sparse() if sparse else x, data.edge_index.to(device)), options)
 
     expected, found = on_both(run)
     assert isinstance(found, StandIn)

@@ -223,3 +223,10 @@ def test_probabilities(graph):
 def test_what_makes_no_sense_is_refused(fit, said, bare):
     with pytest.raises((UsageError, DataError), match=said):
         fit(*bare)
+
+
+def test_another_graph_is_seen_by_the_columns_of_the_fitted_one(graph):
+    """An MLP sees nothing but a node's own features: it says the same of a node in whatever company."""
+    found = gf.NodeClassifier(model="mlp", epochs=3, dim=8, random_state=0).fit(graph)
+    part = graph.subgraph(torch.tensor([3, 4, 20]))
+    np.testing.assert_allclose(found.predict_proba(part), found.predict_proba()[[3, 4, 20]], rtol=1e-5)

@@ -4,7 +4,7 @@ import torch
 
 from gyroformer.errors import UsageError
 from gyroformer.graphs import features
-from gyroformer.graphs.features import STEPS, FeatureOptions, kind_of_features, prepared_features
+from gyroformer.graphs.features import STEPS, FeatureOptions, Table, kind_of_features, prepared_features
 from gyroformer.graphs.hops import joined_hops, mix_hops, ppr_mix
 
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
@@ -12,7 +12,7 @@ WORDS = torch.tensor([[0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.0
 
 
 def ready(x=WORDS, **settings):
-    return prepared_features(x, EDGES, FeatureOptions(**{"size": "none", **settings}))
+    return prepared_features(Table(x, EDGES), FeatureOptions(**{"size": "none", **settings}))
 
 
 def test_entries():
@@ -119,3 +119,27 @@ def test_features_at_the_end_of_float32_stay_finite():
     for entries in ("zscore", "quantile", "l2", "row"):
         for size in ("rms", "l2", "none"):
             assert ready(x, entries=entries, size=size).isfinite().all()
+
+
+@pytest.mark.parametrize("size", ["none", "rms", "l2"])
+@pytest.mark.parametrize("entries", ["auto", "raw", "binary", "row", "l2", "zscore", "quantile"])
+def test_a_row_is_prepared_alike_in_whatever_company(entries, size):
+    x = torch.randn(40, 3, generator=torch.Generator().manual_seed(0)) * torch.tensor([1.0, 50.0, 0.01]) + 3
+    edges = torch.tensor([[0, 1], [1, 0]])
+    options = FeatureOptions(entries=entries, size=size)
+    trained = Table(x, edges)
+    expected = prepared_features(trained, options)
+    few = Table(x[:2], edges)
+    assert torch.equal(prepared_features(few, options, like=trained), expected[:2])
+    if entries in ("auto", "zscore", "quantile"):
+        assert not torch.equal(prepared_features(few, options), expected[:2])
+
+
+@pytest.mark.parametrize("mixing", ["power", "ppr", "joined"])
+def test_the_usual_length_is_that_of_mixed_features_in_training(mixing):
+    x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+    options = FeatureOptions(entries="raw", mixing=mixing, hops=2)
+    trained = Table(x, EDGES)
+    assert torch.equal(prepared_features(trained, options, like=trained), prepared_features(trained, options))
+    longer = prepared_features(Table(5 * x, EDGES), options, like=trained)
+    torch.testing.assert_close(longer, 5 * prepared_features(trained, options))

@@ -14,13 +14,16 @@ OPTIONS = {"identifiers": 4, "edge_tokens": "undirected"}
 
 
 def job_on(task, paths, *, features=True, model="fpst", **values):
+    """Return a short job on the files of ``write_blocks``; ``features``: whether they are used, or how."""
+    if isinstance(features, dict):
+        values["features"] = features
     graph = {"source": str(paths[0]), "features": str(paths[1]) if features else None}
     if task == "classify":
         graph["labels"] = str(paths[2])
     return make_job(
         task,
         graph=graph,
-        model={"name": model, "options": OPTIONS},
+        model={"name": model, "options": OPTIONS if model == "fpst" else {}},
         training={"epochs": 4, "eval_every": 2},
         **values,
     )

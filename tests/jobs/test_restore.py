@@ -6,6 +6,7 @@ import pytest
 import torch
 from small_graphs import blocks_graph, write_blocks
 from small_runs import job_on
+from torch_geometric.data import Data
 
 from gyroformer.data.link_split import draw_link_split
 from gyroformer.errors import CorruptFileError, DataError, UsageError
@@ -53,6 +54,25 @@ def test_a_run_with_features_takes_another_graph_with_the_same_columns(runs, tmp
         restore(runs["link"], edges)
     with pytest.raises(DataError, match=r"takes \d+ feature columns"):
         restore(runs["link"], blocks_graph(features=3))
+
+
+@pytest.mark.parametrize("entries", ["zscore", "quantile"])
+def test_an_mlp_says_the_same_of_a_node_in_whatever_company(entries, block_files, tmp_path):
+    """It sees nothing but the node's own features, which are prepared by the columns of the training graph."""
+    features = {"entries": entries, "mixing": "none"}
+    run_job(job_on("classify", block_files, model="mlp", features=features), out=tmp_path / "run")
+    whole = restore(tmp_path / "run")
+    few = torch.tensor([0, 13, 40])
+    part = Data(
+        x=whole.run.graph.x[few],
+        edge_index=torch.tensor([[0, 1], [1, 0]]),
+        num_nodes=3,
+        ids=["a", "b", "c"],
+    )
+    with torch.no_grad():
+        expected = whole.model.scores(whole.data)[few]
+        alone = restore(tmp_path / "run", part)
+        torch.testing.assert_close(alone.model.scores(alone.data), expected)
 
 
 def test_a_link_run_given_its_own_graph_sees_the_training_edges(runs, block_files):

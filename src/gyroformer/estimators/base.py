@@ -16,7 +16,7 @@ from gyroformer.errors import UsageError
 from gyroformer.estimators.inputs import Ids, graph_of, own_random_state, plain, seed_of, source_of
 from gyroformer.estimators.notebook import Explorer
 from gyroformer.estimators.parameters import Parameter, constructor
-from gyroformer.jobs.plan import Plan, ready_for, usable_device
+from gyroformer.jobs.plan import Plan, ready_for, trained_features, usable_device
 from gyroformer.jobs.restore import restored_task
 from gyroformer.jobs.run import embedding_arrays, keep_graph, run_job
 from gyroformer.models.pretrained import CONFIG
@@ -226,7 +226,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
                 f"X has {found} features, but {type(self).__name__} is expecting {self.n_features_in_} features as "
                 "input: give each node as many as the graph that was fitted has"
             )
-        ready = ready_for(job)(data, fitted.x is not None)
+        trained = trained_features(self._plan.graph, self._plan.task)
+        ready = ready_for(job, trained)(data, fitted.x is not None)
         with torch.no_grad():
             return self.model_.prepare(ready)
 

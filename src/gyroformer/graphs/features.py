@@ -4,7 +4,8 @@ The size matters most. A Transformer adds identifiers of unit size to the featur
 normalised to sum to 1 in each row are then fifty times smaller: the layer norm removes them.
 """
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,37 +26,84 @@ STEPS = 64
 MOST = 2**26
 
 
-def prepared_features(
-    x: Tensor, edge_index: Tensor, options: FeatureOptions, weight: Tensor | None = None
-) -> Tensor:
+class Table(NamedTuple):
+    """Features with the graph that they are mixed over.
+
+    Attributes:
+        x: the features, ``(N, F)``.
+        edge_index: the edges.
+        weight: positive weights of the edges; None for edges that count alike.
+    """
+
+    x: Tensor
+    edge_index: Tensor
+    weight: Tensor | None = None
+
+
+def prepared_features(table: Table, options: FeatureOptions, *, like: Table | None = None) -> Tensor:
     """Return the features ``(N, F)`` prepared; ``"joined"`` mixing gives ``(N, (hops + 1) F)``.
 
     Args:
-        x: features.
-        edge_index: the edges that they are mixed over.
+        table: the features.
         options: how.
-        weight: positive weights of the edges.
+        like: features whose statistics are taken (means, deviations, quantiles, the usual length) in the place of the
+            table's own: those that a model was trained on. A row is then prepared alike in whatever company.
     """
-    return _sized(_mixed(_entries(x, options.entries), edge_index, options, weight), options)
-
-
-def _entries(x: Tensor, kind: str) -> Tensor:
-    match AUTO[kind_of_features(x)] if kind == "auto" else kind:
-        case "binary":
-            return (x != 0).to(x.dtype)
-        case "row":
-            x = _near_one(x, dim=1)
-            return _divided(x, x.abs().sum(1, keepdim=True))
+    entries = _entries(table.x if like is None else like.x, options.entries)
+    mixed = _mixed(entries(table.x), table, options)
+    match options.size:
+        case "none":
+            return mixed
         case "l2":
-            x = _near_one(x, dim=1)
-            return _divided(x, torch.linalg.vector_norm(x, dim=1, keepdim=True))
+            mixed = _near_one(mixed, dim=1)
+            return options.scale * _divided(mixed, torch.linalg.vector_norm(mixed, dim=1, keepdim=True))
+        case "rms":
+            usual = mixed if like is None else _mixed(entries(like.x), like, options)
+            unit = _unit(usual, dim=None)
+            length = torch.linalg.vector_norm(_divided(usual, unit), dim=1).square().mean().sqrt()
+            return options.scale * _divided(_divided(mixed, unit), length)
+
+
+def _entries(like: Tensor, kind: str) -> Callable[[Tensor], Tensor]:
+    """Return what rescales the entries of a table, by the statistics of ``like`` where it needs any."""
+    match AUTO[kind_of_features(like)] if kind == "auto" else kind:
+        case "binary":
+            return lambda x: (x != 0).to(x.dtype)
+        case "row":
+            return _by_sum
+        case "l2":
+            return _by_length
         case "zscore":
-            x = _near_one(x, dim=0)
-            centred = _near_one(x - x.mean(0), dim=0)
-            return _divided(centred, centred.square().mean(0).sqrt())
+            return _Standard(like)
         case "quantile":
-            return _along_quantiles(_near_one(x, dim=0))
-    return x
+            return _Quantiles(like)
+    return lambda x: x
+
+
+def _by_sum(x: Tensor) -> Tensor:
+    x = _near_one(x, dim=1)
+    return _divided(x, x.abs().sum(1, keepdim=True))
+
+
+def _by_length(x: Tensor) -> Tensor:
+    x = _near_one(x, dim=1)
+    return _divided(x, torch.linalg.vector_norm(x, dim=1, keepdim=True))
+
+
+class _Standard:
+    """Brings the columns of a table to mean 0 and deviation 1; a column without a deviation to mean 0."""
+
+    def __init__(self, x: Tensor) -> None:
+        self.unit = _unit(x, dim=0)
+        x = _divided(x, self.unit)
+        self.mean = x.mean(0)
+        centred = x - self.mean
+        self.spread = _unit(centred, dim=0)
+        self.deviation = _divided(centred, self.spread).square().mean(0).sqrt()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        centred = _divided(x, self.unit) - self.mean
+        return _divided(_divided(centred, self.spread), self.deviation)
 
 
 def kind_of_features(x: Tensor) -> Kind:
@@ -65,62 +113,64 @@ def kind_of_features(x: Tensor) -> Kind:
     return "numbers" if x.size(1) <= FEW and x.numel() * STEPS <= MOST else "vectors"
 
 
-def _along_quantiles(x: Tensor) -> Tensor:
-    r"""Return how far each entry has come on each step between quantiles of its column, ``(N, F STEPS)``.
+class _Quantiles:
+    r"""Says how far each entry has come on each step between quantiles of its column, ``(N, F STEPS)``.
 
     With :math:`q_0 \le \ldots \le q_S` evenly spaced among a column's sorted entries, an entry :math:`x` becomes
     :math:`\min(\max((x - q_{s-1}) / (q_s - q_{s-1}), 0), 1)` for :math:`s = 1, \ldots, S`, and 0 on a step without
     length. A linear map of these is any piecewise linear function of the number, however sharp, where one of the
     number itself is a straight line (piecewise linear encoding: Gorishniy, Rubachev and Babenko, 2022).
     """
-    nodes, columns = x.shape
-    if x.numel() * STEPS > MOST:
-        raise UsageError(
-            f"entries quantile makes {STEPS} columns of each, a table of {nodes:,} x {columns * STEPS:,} here; it is "
-            "for a few measured numbers: choose zscore, or row or binary for words"
-        )
-    if not nodes:
-        return x.new_zeros(0, columns * STEPS)
-    places = torch.arange(STEPS + 1, device=x.device) * (nodes - 1) // STEPS
-    quantiles = x.sort(dim=0).values[places].T
-    begin, length = quantiles[:, :-1], quantiles.diff(dim=1)
-    come = (x[:, :, None] - begin).div_(torch.where(length > 0, length, 1.0)).clamp_(0, 1)
-    return come.mul_(length > 0).flatten(1)
+
+    def __init__(self, x: Tensor) -> None:
+        self.unit = _unit(x, dim=0)
+        ordered = _divided(x, self.unit).sort(dim=0).values if len(x) else x.new_zeros(1, x.size(1))
+        places = torch.arange(STEPS + 1, device=x.device) * (len(ordered) - 1) // STEPS
+        quantiles = ordered[places].T
+        self.begin, self.length = quantiles[:, :-1], quantiles.diff(dim=1)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        nodes, columns = x.shape
+        if x.numel() * STEPS > MOST:
+            raise UsageError(
+                f"entries quantile makes {STEPS} columns of each, a table of {nodes:,} x {columns * STEPS:,} here; it "
+                "is for a few measured numbers: choose zscore, or row or binary for words"
+            )
+        come = _divided(x, self.unit)[:, :, None] - self.begin
+        come = come.div_(torch.where(self.length > 0, self.length, 1.0)).clamp_(0, 1)
+        return come.mul_(self.length > 0).flatten(1)
 
 
-def _mixed(x: Tensor, edge_index: Tensor, options: FeatureOptions, weight: Tensor | None) -> Tensor:
-    matrix = {"norm": options.norm, "loops": options.loops, "weight": weight}
+def _mixed(x: Tensor, table: Table, options: FeatureOptions) -> Tensor:
+    """Return features ``(N, F)``, rescaled already, mixed over the edges of their table."""
+    matrix = {"norm": options.norm, "loops": options.loops, "weight": table.weight}
+    edges, hops = table.edge_index, options.hops
     match options.mixing:
         case "power":
-            return mix_hops(x, edge_index, options.hops, **matrix)  # type: ignore[arg-type]
+            return mix_hops(x, edges, hops, **matrix)  # type: ignore[arg-type]
         case "ppr":
-            return ppr_mix(x, edge_index, options.alpha, options.hops, **matrix)  # type: ignore[arg-type]
+            return ppr_mix(x, edges, options.alpha, hops, **matrix)  # type: ignore[arg-type]
         case "joined":
-            return torch.cat(joined_hops(x, edge_index, options.hops, **matrix), dim=-1)  # type: ignore[arg-type]
+            return torch.cat(joined_hops(x, edges, hops, **matrix), dim=-1)  # type: ignore[arg-type]
     return x
 
 
-def _sized(x: Tensor, options: FeatureOptions) -> Tensor:
-    if options.size == "none":
-        return x
-    x = _near_one(x, dim=None if options.size == "rms" else 1)
-    length = torch.linalg.vector_norm(x, dim=1, keepdim=True)
-    if options.size == "rms":
-        length = length.square().mean().sqrt()
-    return options.scale * _divided(x, length)
-
-
 def _near_one(x: Tensor, dim: int | None) -> Tensor:
-    """Return ``x`` with its largest entry along ``dim`` (None: of all) brought to [1, 2) by a power of two.
+    """Return ``x`` with its largest entry along ``dim`` (None: of all) brought to [1, 2) by a power of two."""
+    return _divided(x, _unit(x, dim))
+
+
+def _unit(x: Tensor, dim: int | None) -> Tensor:
+    """Return the power of two that brings the largest entry along ``dim`` (None: of all) to [1, 2); 1 for nothing.
 
     Squares of entries beyond 1e19 and below 1e-19 are not in float32. A power of two is divided out without rounding:
     ordinary features keep their bits.
     """
     if not x.numel():
-        return x
+        return x.new_ones(())
     largest = x.abs().amax() if dim is None else x.abs().amax(dim, keepdim=True)
     mantissa, _ = torch.frexp(largest)
-    return _divided(x, largest / (2 * mantissa))
+    return largest / (2 * mantissa)
 
 
 def _divided(x: Tensor, by: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gyroformer.errors import DataError, UsageError
-from gyroformer.graphs.features import prepared_features
+from gyroformer.graphs.features import Table, prepared_features
 from gyroformer.models import get_model
 from gyroformer.models.shapes import shapes_only
 from gyroformer.settings import JobSettings
@@ -86,20 +86,20 @@ def check_use(job: JobSettings, task: Task, model: "GraphModel") -> None:
         )
 
 
-def ready_for(job: JobSettings) -> "Ready":
-    """Return the function that makes of a graph what the job's model sees."""
+def ready_for(job: JobSettings, trained: Table | None = None) -> "Ready":
+    """Return the function that makes of a graph what the job's model sees.
+
+    Args:
+        job: the job.
+        trained: the features that its model was trained on, for another graph; they say what is usual.
+    """
 
     def ready(graph: "Data", features: bool) -> "Data":
         data = copy.copy(graph)
         if "edge_weight" in data:
             data.edge_weight = relative_weights(data)
-        data.x = (
-            prepared_features(
-                data.x, data.edge_index, job.features, data.edge_weight if "edge_weight" in data else None
-            )
-            if features and data.x is not None
-            else None
-        )
+        table = _table(data, data) if features and data.x is not None else None
+        data.x = None if table is None else prepared_features(table, job.features, like=trained)
         # tensors by their names: torch_geometric would look at every id of a list
         tensors = [name for name in data.keys() if isinstance(data[name], torch.Tensor)]  # noqa: SIM118
         data = data.to(job.device, *tensors)
@@ -108,6 +108,18 @@ def ready_for(job: JobSettings) -> "Ready":
         return data
 
     return ready
+
+
+def trained_features(graph: "Data", task: Task) -> Table | None:
+    """Return the features that a task's model is trained on, with the edges that it sees; None if it has none."""
+    return None if task.data.x is None else _table(graph, task.data)
+
+
+def _table(graph: "Data", seen: "Data") -> Table:
+    """Return the features of a graph as it was read, on the edges of ``seen``."""
+    weight = seen.edge_weight if "edge_weight" in seen else None
+    device = graph.x.device
+    return Table(graph.x, seen.edge_index.to(device), None if weight is None else weight.to(device))
 
 
 def relative_weights(graph: "Data") -> torch.Tensor:

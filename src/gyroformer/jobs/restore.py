@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from gyroformer.data.load import load
 from gyroformer.errors import CorruptFileError, DataError, UsageError, did_you_mean, in_file
 from gyroformer.graphs.adjacency import Csr, directed_adjacency, simple_adjacency, upper_edges
-from gyroformer.jobs.plan import plan_task, ready_for
+from gyroformer.jobs.plan import plan_task, ready_for, trained_features
 from gyroformer.models.pretrained import WEIGHTS, check_tensors
 from gyroformer.ops.positions import Positions
 from gyroformer.runs.graph import changed_parts, graph_checksums
 from gyroformer.runs.read import Run, open_run
 from gyroformer.settings import JobSettings
-from gyroformer.tasks import TASKS, Task
+from gyroformer.tasks import Task
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -131,8 +131,7 @@ def restore(
         seen, all_edges = task.data, run.graph.edge_index
     else:
         assert given is not None
-        seen = ready_for(job)(given, TASKS[job.task].uses_features(job.objective))
-        _check_features(model, seen, run.path)
+        seen = _ready(run, job, given)
         all_edges = given.edge_index
     model.prepare(seen)
     joined = joined_by(job, all_edges, int(seen.num_nodes or 0))
@@ -164,6 +163,15 @@ def restored_task(run: Run, job: JobSettings) -> Task:
         _load(task.module, run.task_weights, run)
         task.module.requires_grad_(False).eval()
     return task
+
+
+def _ready(run: Run, job: JobSettings, given: "Data") -> "Data":
+    """Return another graph as the model of a run sees it: its features by what was usual in training."""
+    takes = bool(run.model.options.in_features)
+    trained = trained_features(run.graph, restored_task(run, job)) if takes else None
+    if trained is not None:
+        _check_columns(given, trained.x.size(1), run.path)
+    return ready_for(job, trained)(given, takes)
 
 
 def _given(
@@ -254,20 +262,17 @@ def _load(module: nn.Module, weights: dict[str, Tensor], run: Run) -> None:
     module.load_state_dict(weights)
 
 
-def _check_features(model: "GraphModel", data: "Data", run: Path) -> None:
-    wanted = model.options.in_features
-    found = 0 if data.x is None else data.x.size(1)
-    if wanted and not found:
+def _check_columns(given: "Data", wanted: int, run: Path) -> None:
+    found = 0 if given.x is None else given.x.size(1)
+    if not found:
         raise DataError(
             f"{run}: the model needs node features and the graph has none: give them with --features"
         )
-    if wanted and wanted != found:
+    if wanted != found:
         raise DataError(
-            f"{run}: the model takes {wanted} feature columns (prepared as in training), the graph gives {found}: "
-            "use a graph with the same features"
+            f"{run}: the model takes {wanted} feature columns, the graph gives {found}: use a graph with the same "
+            "features"
         )
-    if not wanted:
-        data.x = None
 
 
 def _compare(found: Restored) -> None:
