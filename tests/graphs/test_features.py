@@ -35,6 +35,26 @@ def test_counts_and_measures_are_told_apart():
     assert [kind_of_features(table) for table in tables] == ["words", "numbers", "vectors"]
 
 
+def test_steps_are_for_a_few_numbers_of_many_nodes(monkeypatch):
+    stream = torch.Generator().manual_seed(0)
+    many, few = torch.randn(2 * STEPS, 2, generator=stream), torch.randn(2 * STEPS - 1, 2, generator=stream)
+    for table, entries in (
+        (many, "quantile"),
+        (few, "zscore"),
+        (many.repeat(1, 40), "zscore"),
+        (WORDS, "row"),
+    ):
+        assert torch.equal(ready(table, entries="suited"), ready(table, entries=entries))
+    monkeypatch.setattr(features, "UNASKED", many.numel() * STEPS - 1)
+    assert torch.equal(ready(many, entries="suited"), ready(many, entries="zscore"))
+    monkeypatch.undo()
+    # a graph is seen as the one that the model was trained on was
+    found = prepared_features(
+        Table(few, EDGES), FeatureOptions(entries="suited", size="none"), like=Table(many, EDGES)
+    )
+    assert found.shape == (len(few), 2 * STEPS)
+
+
 def test_numbers_along_their_quantiles():
     """numpy's piecewise linear interpolation says how many steps an entry has come."""
     x = torch.randn(300, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64).exp()

@@ -16,7 +16,7 @@ from gyroformer.options.features import FeatureOptions
 
 #: what a table of features holds: counts of words, a few measured numbers, or vectors of many
 Kind = Literal["words", "numbers", "vectors"]
-#: what ``"auto"`` is
+#: what ``"auto"`` is, and ``"suited"`` where steps are not for a table
 AUTO: dict[Kind, str] = {"words": "row", "numbers": "zscore", "vectors": "zscore"}
 #: columns up to which numbers are few
 FEW = 64
@@ -24,6 +24,8 @@ FEW = 64
 STEPS = 64
 #: entries that ``"quantile"`` may make in all, a quarter of a gigabyte, which mixing side by side repeats
 MOST = 2**26
+#: entries up to which ``"suited"`` makes them: more take longer than the rest of a step, and are for who asks for them
+UNASKED = 2**24
 
 
 class Table(NamedTuple):
@@ -66,7 +68,7 @@ def prepared_features(table: Table, options: FeatureOptions, *, like: Table | No
 
 def _entries(like: Tensor, kind: str) -> Callable[[Tensor], Tensor]:
     """Return what rescales the entries of a table, by the statistics of ``like`` where it needs any."""
-    match AUTO[kind_of_features(like)] if kind == "auto" else kind:
+    match _chosen(like, kind):
         case "binary":
             return lambda x: (x != 0).to(x.dtype)
         case "row":
@@ -78,6 +80,16 @@ def _entries(like: Tensor, kind: str) -> Callable[[Tensor], Tensor]:
         case "quantile":
             return _Quantiles(like)
     return lambda x: x
+
+
+def _chosen(x: Tensor, kind: str) -> str:
+    """Return what is done to the entries of a table, where that is left to the table itself."""
+    if kind not in ("auto", "suited"):
+        return kind
+    found = kind_of_features(x)
+    # what has fewer nodes than steps is learned by heart (docs/log.md)
+    enough = len(x) >= STEPS * x.size(1) and STEPS * x.numel() <= UNASKED
+    return "quantile" if kind == "suited" and found == "numbers" and enough else AUTO[found]
 
 
 def _by_sum(x: Tensor) -> Tensor:

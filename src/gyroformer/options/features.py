@@ -13,7 +13,9 @@ class FeatureOptions(Options):
     ``entries``: ``"raw"``; ``"binary"``: 1 where there is something; ``"row"``: each row divided by its sum of
     absolute values; ``"l2"``: by its length; ``"zscore"``: each column to mean 0 and deviation 1; ``"quantile"``: each
     column as 64 steps between its quantiles, for numbers whose exact value counts; ``"auto"``: ``"row"`` for a table
-    of counts (most are 0, none negative), else ``"zscore"``.
+    of counts (most are 0, none negative), else ``"zscore"``; ``"suited"``: the same, but ``"quantile"`` for a few
+    numbers of many nodes (at most 64 columns; at least as many nodes as there are steps in all, and at most 2**18
+    numbers in all).
 
     ``mixing``: ``"none"``; ``"power"``: the paper's :math:`\hat A^K X`; ``"ppr"``: personalised PageRank;
     ``"joined"``: :math:`[X, \hat A X, \ldots, \hat A^K X]` side by side.
@@ -22,8 +24,8 @@ class FeatureOptions(Options):
     ``"l2"``: every row gets the length ``scale``; ``"none"``: left as it is.
     """
 
-    entries: Literal["auto", "raw", "binary", "row", "l2", "zscore", "quantile"] = option(
-        "how the entries of the features are rescaled", default="auto"
+    entries: Literal["auto", "suited", "raw", "binary", "row", "l2", "zscore", "quantile"] = option(
+        "how the entries of the features are rescaled; suited: by what the table looks like", default="auto"
     )
     mixing: Literal["none", "power", "ppr", "joined"] = option(
         "how features are mixed over the graph: power is the paper's, ppr PageRank, joined side by side",
