@@ -14,7 +14,10 @@ from small_graphs import write_blocks, write_tree
 from typer.testing import CliRunner
 
 from gyroformer.cli.app import app
+from gyroformer.errors import UsageError
+from gyroformer.jobs.compare import Comparison
 from gyroformer.report.page import read_runs
+from gyroformer.settings import make_job
 
 
 def call(*words, code=0):
@@ -66,6 +69,17 @@ def test_models_are_compared_seed_by_seed_and_nothing_is_done_twice(tmp_path, mo
         file.write("n0,new\n")
     other = call(*words, "--models", "fpst,gcn", "--seeds", 3, code=2)
     assert "was begun on another graph" in other.stderr
+
+
+def test_models_are_not_compared_on_different_nodes(tmp_path):
+    edges, _, labels = write_blocks(tmp_path)
+    graph = {"source": str(edges), "labels": str(labels)}
+    jobs = {
+        model: make_job("classify", graph=graph, model={"name": model}, objective={"split": split})
+        for model, split in (("mlp", "random"), ("gcn", "clean"))
+    }
+    with pytest.raises(UsageError, match="mlp would be tested on the split random and gcn on clean"):
+        Comparison(jobs, 1, tmp_path / "out").run(workers=1, threads=1)
 
 
 def test_models_that_can_start_along_a_tree_do(tmp_path):

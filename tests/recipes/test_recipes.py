@@ -31,6 +31,14 @@ def test_every_model_has_a_recipe_for_every_task(task, model):
     assert list(job.model.options) == [one.name for one in get_model(model).choices()]
 
 
+@pytest.mark.parametrize("dataset", [name for name, spec in DATASETS.items() if spec.splits])
+def test_every_model_is_tested_on_the_same_nodes_of_a_data_set(dataset):
+    jobs = [make_job("classify", dataset=dataset, model={"name": model}) for model in gf.MODELS]
+    assert {job.objective.split or DATASETS[dataset].default_split for job in jobs} == {
+        DATASETS[dataset].default_split
+    }
+
+
 def test_the_usual_recipe():
     assert usual_recipe("link", model="fpst", dataset="airport") == "airport"
     assert usual_recipe("link", model="tokengt", dataset="airport") == "airport"

@@ -82,7 +82,7 @@ DATASETS: dict[str, DatasetSpec] = {
         features=1703,
         classes=5,
         homophily=0.108,
-        splits=("geom-gcn", "random"),
+        splits=("random", "geom-gcn"),
     ),
     "cornell": DatasetSpec(
         task="classification",
@@ -96,7 +96,7 @@ DATASETS: dict[str, DatasetSpec] = {
         features=1703,
         classes=5,
         homophily=0.131,
-        splits=("geom-gcn", "random"),
+        splits=("random", "geom-gcn"),
         note="the version corrected in 2022; older copies carry the features and labels of Texas",
     ),
     "wisconsin": DatasetSpec(
@@ -111,7 +111,7 @@ DATASETS: dict[str, DatasetSpec] = {
         features=1703,
         classes=5,
         homophily=0.196,
-        splits=("geom-gcn", "random"),
+        splits=("random", "geom-gcn"),
     ),
     "actor": DatasetSpec(
         task="classification",
@@ -125,7 +125,7 @@ DATASETS: dict[str, DatasetSpec] = {
         features=932,
         classes=5,
         homophily=0.219,
-        splits=("geom-gcn", "random"),
+        splits=("random", "geom-gcn"),
     ),
     "airport": DatasetSpec(
         task="classification",

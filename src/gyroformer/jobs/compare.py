@@ -4,7 +4,7 @@ import dataclasses as dc
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gyroformer.durable import make_folder, write_output
 from gyroformer.errors import UsageError
@@ -20,7 +20,11 @@ from gyroformer.runs.spread import interval
 from gyroformer.runs.statistics import against_first, overlap_of
 from gyroformer.settings import JobSettings
 from gyroformer.tasks import TASKS
+from gyroformer.tasks.classify import ClassifyObjective, split_of
 from gyroformer.untrusted import read_json
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 ROWS, SUMMARY, GRAPH_SUMS = "rows.csv", "compare.json", "graph.json"
 
@@ -72,6 +76,7 @@ class Comparison:
         jobs = list(self.jobs.values())
         graph = load_graph(jobs[0].graph)
         plan_task(jobs[0], graph)
+        self._check_split(graph)
         self._check_graph(graph_checksums(graph), jobs[0].graph.source)
         return run_all(
             self.runs(),
@@ -83,6 +88,21 @@ class Comparison:
             tell=tell,
             watch=watch,
         )
+
+    def _check_split(self, graph: "Data") -> None:
+        """Refuse models that their recipes would test on different nodes: their differences say nothing."""
+        splits = {
+            name: split_of(graph, job.objective, job.seed)
+            for name, job in self.jobs.items()
+            if isinstance(job.objective, ClassifyObjective)
+        }
+        first = next(iter(splits), "")
+        for name, split in splits.items():
+            if split.sha256 != splits[first].sha256:
+                raise UsageError(
+                    f"{first} would be tested on the split {splits[first].name} and {name} on {split.name}: name one "
+                    f"for both, as in --split {splits[first].name}"
+                )
 
     def _check_graph(self, checksums: dict[str, str], source: str) -> None:
         """Refuse a graph that has changed since the first run here: runs on two graphs are no comparison."""
