@@ -10,6 +10,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from tables.choice import curved_or_flat, how_long
 from tables.geometry import MARGINS, cost, exactness, pairs, speed, summary
@@ -55,26 +56,8 @@ from gyroformer.options.features import FeatureOptions
 from gyroformer.options.training import TrainOptions
 from gyroformer.paper.tables import SHOWN
 
-PAGES = (
-    "README.md",
-    "RESULTS.md",
-    "docs/geometry.md",
-    "docs/graphs.md",
-    "docs/own_graph.md",
-    "docs/choose.md",
-    "docs/limits.md",
-    "docs/structure.md",
-    "docs/model.md",
-    "docs/tasks.md",
-    "docs/hierarchies.md",
-    "docs/models.md",
-    "docs/predict.md",
-    "docs/options.md",
-    "docs/report.md",
-    "docs/graph_level.md",
-    "docs/scaling.md",
-    "docs/many_processes.md",
-)
+#: every page that may have tables
+PAGES = [ROOT / "README.md", ROOT / "RESULTS.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 EXPLORER = {
@@ -144,14 +127,18 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-def filled(page: str) -> str:
+def filled(page: Path) -> str:
     """Return a page's text with its tables made anew."""
 
     def table(match: re.Match[str]) -> str:
         name = match[1]
+        if name not in TABLES:
+            sys.exit(
+                f"{page.relative_to(ROOT)}: no table is called {name!r}: what nothing fills is not marked"
+            )
         return f"<!-- begin {name} -->\n\n{TABLES[name]()}\n\n<!-- end {name} -->"
 
-    text = (ROOT / page).read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     return re.sub(r"<!-- begin (\w+) -->.*?<!-- end \1 -->", table, text, flags=re.S)
 
 
@@ -162,13 +149,14 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="change nothing, fail if a page differs")
     check = parser.parse_args().check
     for page in PAGES:
-        old, new = (ROOT / page).read_text(encoding="utf-8"), filled(page)
+        old, new = page.read_text(encoding="utf-8"), filled(page)
         if check and old != new:
             sys.exit(
-                f"{page}: a table is not what results/ or the options give; run python scripts/make_tables.py"
+                f"{page.relative_to(ROOT)}: a table is not what results/ or the options give; run python "
+                "scripts/make_tables.py"
             )
-        if not check:
-            (ROOT / page).write_text(new, encoding="utf-8")
+        if old != new:
+            page.write_text(new, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -64,7 +64,9 @@ def search_of(table: Table, column: Column, model: str, trials: int) -> list[str
     words += ["--seeds", str(SEEDS[table.name].get(column.dataset, 1)), "--recipe", "networks"]
     if column.split is not None:
         words += ["--fix", f"split={column.split}"]
-    if get_model(model).tokens:  # the tables are of the paper's Transformer; without edge tokens is an ablation
+    if get_model(
+        model
+    ).tokens:  # the tables are of the paper's Transformer; without edge tokens is an ablation
         words += ["--fix", "edge-tokens=undirected"]
     if column.dataset in EPOCHS:
         words += ["--fix", f"epochs={EPOCHS[column.dataset]}"]

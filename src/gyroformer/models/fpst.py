@@ -135,6 +135,13 @@ class TokenGT(GraphTransformer):
 
     .. math:: x \leftarrow x + \mathrm{attention}(\mathrm{norm}\,x), \qquad
               x \leftarrow x + \mathrm{feedforward}(\mathrm{norm}\,x)
+
+    As published (Kim et al., 2022, *Pure Transformers are powerful graph learners*): nodes and edges as tokens, each
+    with the identifiers of its two ends and a learned type, Laplacian eigenvectors as identifiers, pre-norm blocks.
+
+    Ours, so that nothing but the space differs from FPS-T: linear attention unless ``attention="softmax"`` (there
+    softmax, or Performer's estimate of it); no token for the whole graph; random signs of eigenvectors only with
+    ``flip_signs``, and no random vectors in their place; in ``embed`` nodes are compared by their distance.
     """
 
     name = "tokengt"
