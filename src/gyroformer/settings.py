@@ -136,6 +136,19 @@ def may_have_features(source: str, features: str | None) -> bool:
     return not suffixes or suffixes[-1].lower() not in EDGES_ONLY
 
 
+def _check_recipe(recipe: Mapping[str, Any], name: str, model: str) -> None:
+    """Raise if a recipe sets options that the model does not have: it is for other models."""
+    table = recipe.get("model")
+    options = table.get("options") if isinstance(table, dict) else None
+    known = {one.name for one in get_model(model).choices()} | {*DECIDED_BY_GRAPH}
+    strange = [key for key in options if key not in known] if isinstance(options, dict) else []
+    if strange:
+        raise UsageError(
+            f"the recipe {name!r} sets {strange[0]!r}, which the model {model!r} does not have: it is for other "
+            "models, such as fpst; leave --recipe out for the usual one"
+        )
+
+
 def make_job(
     task: str,
     *,
@@ -166,6 +179,7 @@ def make_job(
         or usual_recipe(task, model=model, dataset=dataset, features=has_features)
     )
     base = read_recipe(task, name)
+    _check_recipe(base, name, model)
     implied = TASKS[task].implied(merged(base, values))
     if graph.get("directed") and get_model(model).tokens:
         implied = merged(implied, {"model": {"options": {"edge_tokens": "directed"}}})

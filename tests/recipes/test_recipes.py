@@ -76,3 +76,10 @@ def test_values_win_over_the_recipe():
 def test_an_unknown_recipe_is_named():
     with pytest.raises(UsageError, match="no recipe for classify is called 'corra'; did you mean 'cora'"):
         make_job("classify", recipe="corra")
+
+
+def test_a_recipe_for_other_models_is_named():
+    with pytest.raises(
+        UsageError, match="the recipe 'paper' sets 'heads', which the model 'gcn' does not have"
+    ):
+        make_job("classify", recipe="paper", dataset="texas", model={"name": "gcn"})
