@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from small_graphs import write_tree
+from small_searches import search_of, study_of
 from typer.testing import CliRunner
 
 from gyroformer.cli.app import app
@@ -20,28 +20,11 @@ from gyroformer.search import run as run_module
 from gyroformer.search import study as study_module
 from gyroformer.search.run import run_search
 from gyroformer.search.space import DROPOUTS, ENTRIES, FEATURES, STARTS, starts_of
-from gyroformer.search.study import Search, best_of, ended, open_study, running, take_up_lost
+from gyroformer.search.study import Search, best_of, ended, running, take_up_lost
 from gyroformer.settings import make_job
 from gyroformer.tasks.classify import NodeClassification
 
 pytest.importorskip("optuna")
-FIXED = {"training": {"epochs": 3}, "objective": {"split": "random"}}
-
-
-@pytest.fixture
-def files(tmp_path):
-    """Return a small labelled graph with features, as files."""
-    edges, _ = write_tree(tmp_path / "tree.csv")
-    nodes = sorted({word for line in edges.read_text().split() for word in line.split(",")})
-    labels, features = tmp_path / "labels.csv", tmp_path / "features.csv"
-    labels.write_text("".join(f"{node},{i % 2}\n" for i, node in enumerate(nodes)))
-    features.write_text("".join(f"{node},{i % 2},{1 - i % 2},1\n" for i, node in enumerate(nodes)))
-    return edges, {"graph": {"labels": str(labels), "features": str(features)}}
-
-
-def search_of(files, trials=4, model="gcn", **options):
-    edges, given = files
-    return Search("classify", str(edges), model, trials, recipe="networks", fixed=FIXED | given, **options)
 
 
 @pytest.mark.parametrize("kind", ENTRIES)
@@ -126,11 +109,6 @@ def test_a_study_that_was_stopped_ends_as_one_that_was_not(files, tmp_path):
     run_search(search_of(files, 5), parts)
     again = run_search(search_of(files, 7), parts)
     assert again == whole
-
-
-def study_of(files, storage, trials=4):
-    search = search_of(files, trials)
-    return open_study(search, "numbers", str(storage))
 
 
 def test_a_trial_whose_worker_died_is_done_again(files, tmp_path, monkeypatch):

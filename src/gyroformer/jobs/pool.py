@@ -7,7 +7,6 @@ import os
 import queue
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gyroformer.bench.speed import commit
 from gyroformer.errors import GyroformerError
+from gyroformer.jobs.alone import when_alone
 from gyroformer.runs.rows import Row, Rows, add_row, generation, key_of, read_rows, row_of, settings_sha256
 from gyroformer.settings import JobSettings
 from gyroformer.tasks import TASKS
@@ -212,7 +212,7 @@ def _begin(alive: connection.Connection, news: Any, threads: int) -> None:
     torch.set_num_threads(threads)
     _Worker.news = news
     news.cancel_join_thread()  # nobody listens any more when a stopped process ends
-    threading.Thread(target=_until_alone, args=(alive,), daemon=True).start()
+    when_alone(alive, _leave)
 
 
 def _stop(*signal_and_frame: object) -> None:
@@ -220,9 +220,8 @@ def _stop(*signal_and_frame: object) -> None:
     sys.exit(0)
 
 
-def _until_alone(alive: connection.Connection) -> None:
-    """End this process when the one that started it says so, or is no more: after the checkpoint of its run."""
-    connection.wait([alive])
+def _leave() -> None:
+    """End this process, whose starter says so or is no more: after the checkpoint of its run."""
     _Worker.alone = True  # before the look at busy: whoever begins a run now sees it
     if not _Worker.busy:
         os._exit(0)

@@ -1,14 +1,19 @@
 """A whole search: workers on one study, and the recipe of its best trial."""
 
+import _thread
 import dataclasses as dc
 import datetime as dt
 import multiprocessing as mp
+import os
 import queue
+import time
 from collections.abc import Callable, Sequence
+from multiprocessing import connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gyroformer.errors import DivergedError, GyroformerError
+from gyroformer.jobs.alone import when_alone
 from gyroformer.search.recipe_file import write_recipe
 from gyroformer.search.study import Search, Told, best_of, ended, features_seen, open_study, work
 from gyroformer.settings import JobSettings
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
 
 #: seconds between looks whether all workers live
 LOOK = 1.0
+#: seconds that a worker has to queue its trial again when the command that started it is gone
+LAST_WORDS = 5.0
 
 
 @dc.dataclass(frozen=True)
@@ -134,8 +141,9 @@ def _in_processes(
     # spawned, not forked: torch's threads do not survive a fork
     context = mp.get_context("spawn")
     said: Any = context.Queue()
+    alive, ours = context.Pipe(duplex=False)  # ours is closed also by the death of this process
     team = [
-        context.Process(target=_worker, args=(search, storage, threads, said), daemon=True)
+        context.Process(target=_worker, args=(search, storage, threads, said, alive), daemon=True)
         for _ in range(workers)
     ]
     for one in team:
@@ -151,6 +159,8 @@ def _in_processes(
                 one.terminate()  # its trial is queued again by whoever works next
         for one in team:
             one.join()
+        ours.close()
+        alive.close()
 
 
 def _listen(team: Sequence[Any], said: Any, tell: Callable[[Told], None]) -> None:
@@ -167,15 +177,25 @@ def _listen(team: Sequence[Any], said: Any, tell: Callable[[Told], None]) -> Non
         tell(heard)
 
 
-def _worker(search: Search, storage: str, threads: int | None, said: Any) -> None:
-    import torch
-
-    from gyroformer.runs.read import load_graph
-
-    torch.set_num_threads(threads or 1)
+def _worker(
+    search: Search, storage: str, threads: int | None, said: Any, alive: connection.Connection
+) -> None:
     try:
+        when_alone(alive, _leave)
+        import torch
+
+        from gyroformer.runs.read import load_graph
+
+        torch.set_num_threads(threads or 1)
         work(search, storage, load_graph(search.job().graph), said.put)
     except GyroformerError as error:
         said.put(error)
     except KeyboardInterrupt:
         pass  # the command that started this says so
+
+
+def _leave() -> None:
+    """End this worker like Ctrl-C, which queues its trial again; or without that, if it does not listen in time."""
+    _thread.interrupt_main()
+    time.sleep(LAST_WORDS)
+    os._exit(1)
