@@ -1,6 +1,7 @@
 """A search that takes seconds, for the files of the fixture ``files``."""
 
-from gyroformer.search.study import Search, open_study
+from gyroformer.search.search import Search
+from gyroformer.search.storage import open_study
 
 FIXED = {"training": {"epochs": 3}, "objective": {"split": "random"}}
 

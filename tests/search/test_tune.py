@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 import time
 from pathlib import Path
 
@@ -13,14 +12,19 @@ from typer.testing import CliRunner
 from gyroformer.cli.app import app
 from gyroformer.cli.tune import _command
 from gyroformer.errors import GyroformerError, UsageError
+from gyroformer.jobs import run as jobs
 from gyroformer.models import MODELS
 from gyroformer.recipes import read_recipe
 from gyroformer.runs import rows
+from gyroformer.runs.read import load_graph
+from gyroformer.search import life
 from gyroformer.search import run as run_module
 from gyroformer.search import study as study_module
+from gyroformer.search.life import machine, running, sign, take_up_lost
 from gyroformer.search.run import run_search
+from gyroformer.search.search import Search
 from gyroformer.search.space import DROPOUTS, ENTRIES, FEATURES, STARTS, starts_of
-from gyroformer.search.study import Search, best_of, ended, running, take_up_lost
+from gyroformer.search.study import best_of, ended
 from gyroformer.settings import make_job
 from gyroformer.tasks.classify import NodeClassification
 
@@ -62,7 +66,7 @@ def test_what_is_held_leaves_the_space(files):
     assert held.name(held.space("words")) != search.name(search.space("words"))
     embed = Search("embed", "web-edu", "q-gcn", 3)
     paths = {choice.path for choice in embed.space(None)}
-    assert paths == {"model.options.activation", "model.options.time_dim", "training.curvature_lr"}
+    assert paths == {"model.options.time_dim", "training.curvature_lr"}
     link = Search("link", "cora", "gcn", 3, fixed={"objective": {"degrees": True}})
     assert [c.path for c in link.space(None)][-2:] == [
         "training.weight_decay",
@@ -103,12 +107,54 @@ def test_a_search_never_looks_at_the_test(files, tmp_path, monkeypatch):
     assert found.trials == 5
 
 
-def test_a_study_that_was_stopped_ends_as_one_that_was_not(files, tmp_path):
-    whole = run_search(search_of(files, 7), str(tmp_path / "whole.log"))
-    parts = str(tmp_path / "parts.log")
-    run_search(search_of(files, 5), parts)
-    again = run_search(search_of(files, 7), parts)
-    assert again == whole
+@pytest.mark.parametrize("first", [2, 5])  # fewer than the starts, and more
+def test_a_study_that_was_stopped_ends_as_one_that_was_not(first, files, tmp_path):
+    whole, parts = str(tmp_path / "whole.log"), str(tmp_path / "parts.log")
+    at_once = run_search(search_of(files, 7), whole)
+    run_search(search_of(files, first), parts)
+    assert run_search(search_of(files, 7), parts) == at_once
+    tried = [[trial.params for trial in study_of(files, storage).trials] for storage in (whole, parts)]
+    assert tried[0] == tried[1]
+    entries = [point["features.entries"] for point in tried[1][:4]]
+    assert entries == [start["features.entries"] for start in STARTS["numbers"]]
+
+
+def test_another_seed_is_another_study(files):
+    names = {search.name(search.space("numbers")) for search in (search_of(files), search_of(files, seed=7))}
+    assert len(names) == 2
+
+
+def test_settings_that_were_tried_are_not_trained_again(files, tmp_path, monkeypatch):
+    trained, train = [], jobs.train_only
+
+    def counted(job, *args, **options):
+        trained.append(job.training.curvature_lr)
+        return train(job, *args, **options)
+
+    monkeypatch.setattr(jobs, "train_only", counted)
+    search = Search("embed", str(files[0]), "hgcn", 8, fixed={"training": {"epochs": 2}})
+    assert [len(choice.values) for choice in search.space(None)] == [3]
+    told = []
+    found = run_search(search, str(tmp_path / "journal.log"), tell=told.append)
+    assert found.trials == 8
+    assert len(trained) == len(set(trained)) <= 3
+    again = next(one for one in told if one.said)
+    first = told[int(again.said.removeprefix("the settings of trial "))]
+    assert (first.value, first.said) == (again.value, "")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_activation_is_searched_where_it_does_something(model, files):
+    search = Search("embed", str(files[0]), model, 1, fixed={"training": {"epochs": 1}})
+    if "activation" not in search.job().model.options:
+        return
+    graph = load_graph(search.job().graph)
+    found = [
+        jobs.train_only(search.job({"model.options.activation": name}), graph, listen=lambda progress: None)
+        for name in ("relu", "tanh")
+    ]
+    searched = "model.options.activation" in {choice.path for choice in search.space(None)}
+    assert (found[0].metrics != found[1].metrics) == searched
 
 
 def test_a_trial_whose_worker_died_is_done_again(files, tmp_path, monkeypatch):
@@ -116,18 +162,17 @@ def test_a_trial_whose_worker_died_is_done_again(files, tmp_path, monkeypatch):
     study = study_of(files, storage)
     dead, far, alive = study.ask(), study.ask(), study.ask()
     asked = dead.suggest_categorical("features.entries", ENTRIES["numbers"].values)
-    dead.set_user_attr("host", platform.node())
+    dead.set_user_attr("host", machine())
     dead.set_user_attr("pid", 2**22 + 1)  # beyond every process
     far.set_user_attr("host", "another machine")
     far.set_user_attr("beat", time.time())
-    alive.set_user_attr("host", platform.node())
-    alive.set_user_attr("pid", os.getpid())
+    sign(alive)
     take_up_lost(study)
     assert [trial.number for trial in running(study)] == [far.number, alive.number]
     assert ended(study) == []
     waiting = [trial for trial in study.get_trials() if trial.state.name == "WAITING"]
     assert asked in [trial.system_attrs.get("fixed_params", {}).get("features.entries") for trial in waiting]
-    monkeypatch.setattr(study_module, "LOST_AFTER", 0.0)  # as if the other machine had been silent for long
+    monkeypatch.setattr(life, "LOST_AFTER", 0.0)  # as if the other machine had been silent for long
     take_up_lost(study)
     assert [trial.number for trial in running(study)] == [alive.number]
 
@@ -136,8 +181,7 @@ def test_a_trial_that_another_has_under_way_is_waited_for(files, tmp_path):
     search, storage = search_of(files, 2), str(tmp_path / "journal.log")
     study = study_of(files, storage, trials=2)
     other = study.ask()
-    for name, value in (("host", platform.node()), ("pid", os.getpid())):
-        other.set_user_attr(name, value)
+    sign(other)
     told = []
 
     def tell(one):
@@ -159,8 +203,7 @@ def test_workers_that_begin_together_do_not_try_the_same(files, tmp_path):
     study, search = study_of(files, storage, trials=6), search_of(files, 8)
     study.sampler = study_module.sampler(search, 6)  # as another worker does that begins after six
     other = study.ask()
-    for name, value in (("host", platform.node()), ("pid", os.getpid())):
-        other.set_user_attr(name, value)
+    sign(other)
     drawn = {}
     for choice in search.space("numbers"):
         if choice.applies(drawn):
@@ -177,16 +220,6 @@ def test_workers_that_are_killed_are_an_error(files, tmp_path, monkeypatch):
 
 def _killed(*_):
     os.kill(os.getpid(), 9)
-
-
-def test_a_journal_whose_last_line_is_torn_is_used(files, tmp_path):
-    journal = tmp_path / "journal.log"
-    first = run_search(search_of(files, 2), str(journal))
-    journal.write_bytes(journal.read_bytes() + b'{"op_code": 4, "wor')
-    assert run_search(search_of(files, 2), str(journal)) == first
-    assert run_search(search_of(files, 3), str(journal)).trials == 3
-    for line in journal.read_text().splitlines():
-        json.loads(line)
 
 
 def test_several_workers_share_a_study(files, tmp_path):
@@ -241,16 +274,10 @@ def test_wrong_words_are_one_line_and_nothing_is_written(words, said, tmp_path):
     assert not (tmp_path / "tune").exists()
 
 
-def test_a_storage_that_cannot_be_used_is_named(files, tmp_path):
-    (tmp_path / "file").write_text("")
-    for storage in (str(tmp_path / "file" / "journal.log"), f"sqlite:///{tmp_path}/none/x.db"):
-        with pytest.raises(UsageError, match=r"--storage .* cannot be used"):
-            run_search(search_of(files), storage)
-    for text in ('{"a": 1}\n', "[1, 2]\n", "words\n", "words\nof mine", '{"a": 1}'):
-        (tmp_path / "file").write_text(text)
-        with pytest.raises(UsageError, match=r"--storage .* is no journal"):
-            run_search(search_of(files), str(tmp_path / "file"))
-        assert (tmp_path / "file").read_text() == text
+def test_a_model_that_leaves_nothing_to_search_is_named(files, tmp_path):
+    done = tune("embed", files[0], "--model", "sgc", "--out", tmp_path / "tune", code=2)
+    assert "embed with sgc leaves nothing to search on this graph: choose another model" in done.stderr
+    assert not (tmp_path / "tune").exists()
 
 
 def test_a_place_that_cannot_be_written_is_said_before_the_search(files, tmp_path):
@@ -261,12 +288,6 @@ def test_a_place_that_cannot_be_written_is_said_before_the_search(files, tmp_pat
     done = tune(*words, code=2)
     assert "is a folder; name a file" in done.stderr
     assert not (tmp_path / "tune").exists()
-
-
-def test_a_database_keeps_a_study_too(files, tmp_path):
-    storage = f"sqlite:///{tmp_path}/study.db"
-    assert run_search(search_of(files, 2), storage).trials == 2
-    assert run_search(search_of(files, 3), storage).trials == 3
 
 
 def test_the_command_in_the_recipe_says_what_and_not_where():

@@ -79,7 +79,7 @@ def tune(
     Example: gyroformer tune classify cora --model gcn --trials 20 --workers 2
     """
     from gyroformer.search.run import run_search, write_found
-    from gyroformer.search.study import Search
+    from gyroformer.search.search import Search
 
     if task not in TASKS:
         raise UsageError(f"no task is called {task!r}{did_you_mean(task, TASKS)} (known: {', '.join(TASKS)})")
@@ -142,6 +142,9 @@ class _Teller:
 
         if told.state == "waiting":
             say(f"{told.done}/{self.trials}: waiting for the trials of other workers ({told.said})", err=True)
+            return
+        if told.state == "taken":
+            say(f"{told.done}/{self.trials}: trial {told.number} is left ({told.said})", err=True)
             return
         self.heard += 1
         left = (time.monotonic() - self.begun) / self.heard * max(self.trials - told.done, 0)

@@ -12,10 +12,13 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gyroformer.errors import DivergedError, GyroformerError
+from gyroformer.errors import DivergedError, GyroformerError, UsageError
 from gyroformer.jobs.alone import when_alone
 from gyroformer.search.recipe_file import write_recipe
-from gyroformer.search.study import Search, Told, best_of, ended, features_seen, open_study, work
+from gyroformer.search.search import Search
+from gyroformer.search.space import Choice
+from gyroformer.search.storage import open_study
+from gyroformer.search.study import Told, best_of, ended, features_seen, work
 from gyroformer.settings import JobSettings
 from gyroformer.tasks.task import metric_title
 
@@ -73,12 +76,21 @@ def run_search(
     from gyroformer.runs.read import load_graph
 
     graph = load_graph(search.job().graph)
-    open_study(search, features_seen(search, graph), storage)
+    features = features_seen(search, graph)
+    _need_choices(search, search.space(features))
+    open_study(search, features, storage)
     if workers == 1:
         _work(search, storage, graph, threads, tell)
     else:
         _in_processes(search, storage, workers, threads, tell)
     return found(search, storage, graph)
+
+
+def _need_choices(search: Search, space: Sequence[Choice]) -> None:
+    """Refuse a search that would do one and the same run again and again."""
+    if all(len(choice.values) == 1 for choice in space):
+        free = "choose another model, or hold less by --fix" if search.fixed else "choose another model"
+        raise UsageError(f"{search.task} with {search.model} leaves nothing to search on this graph: {free}")
 
 
 def found(search: Search, storage: str, graph: "Data") -> Found:

@@ -12,6 +12,7 @@ from gyroformer.graphs.features import Kind
 from gyroformer.models import get_model
 from gyroformer.options import as_plain
 from gyroformer.options.check import choices_of
+from gyroformer.options.models import ActiveOptions, HGNNOptions
 from gyroformer.settings import JobSettings
 
 
@@ -163,6 +164,8 @@ def _model_choices(job: JobSettings) -> Iterator[Choice]:
     for one in get_model(job.model.name).choices():
         if one.name not in GRID or (job.task == "embed" and one.name not in POINTS):
             continue
+        if one.name == "activation" and _is_idle(job):
+            continue
         words = choices_of(one.hint)
         values = tuple(value for value in GRID[one.name] if not words or value in words)
         if one.name == "time_dim":
@@ -170,6 +173,16 @@ def _model_choices(job: JobSettings) -> Iterator[Choice]:
         if one.name == "heads":
             values = tuple(value for value in values if job.model.options["dim"] % value == 0)
         yield Choice(f"model.options.{one.name}", values)
+
+
+def _is_idle(job: JobSettings) -> bool:
+    """Return whether the activation does nothing: it stands between layers, and a network that embeds has but one.
+
+    HGNN has one after its first map as well, and Hypformer if that is refined.
+    """
+    kind, options = get_model(job.model.name).options, job.model.options
+    between = issubclass(kind, ActiveOptions) and not issubclass(kind, HGNNOptions)
+    return job.task == "embed" and between and options["layers"] == 1 and not options.get("refine", False)
 
 
 def _training_choices(job: JobSettings) -> Iterator[Choice]:
