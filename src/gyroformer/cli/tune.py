@@ -1,27 +1,38 @@
 """``gyroformer tune``: search for settings, and write the best as a recipe."""
 
+import dataclasses as dc
+import inspect
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gyroformer.cli.job_flags import given_values, job_flags
+from gyroformer.cli.job_flags import Flag, given_values, job_flags, with_parameters
 from gyroformer.cli.many_runs import stopped
 from gyroformer.cli.options import Json
 from gyroformer.cli.terminal import print_json, say
 from gyroformer.durable import check_target, make_folder
 from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.models import get_model
+from gyroformer.options import as_plain, merged, options_of
+from gyroformer.settings import GraphOptions, JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
 
 if TYPE_CHECKING:
     from gyroformer.search.run import Found
+    from gyroformer.search.search import Search
     from gyroformer.search.study import Told
+
+#: the flags that a job has too, of all tasks: which graph, and where to compute
+FLAGS = [
+    *(Flag(("graph", one.name), one, "Graph") for one in options_of(GraphOptions) if one.name != "source"),
+    *(Flag((one.name,), one, "Run", one.default) for one in options_of(JobSettings) if one.name == "device"),
+]
 
 
 def tune(
@@ -70,6 +81,7 @@ def tune(
         typer.Option(help="Where to write the recipe (default: under --out).", show_default=False),
     ] = None,
     as_json: Json = False,
+    **typed: Any,
 ) -> None:
     """Search for a model's settings on a graph and write the best as a recipe, for --recipe FILE.
 
@@ -84,12 +96,10 @@ def tune(
     if task not in TASKS:
         raise UsageError(f"no task is called {task!r}{did_you_mean(task, TASKS)} (known: {', '.join(TASKS)})")
     get_model(model)
-    fixed = _fixed(task, model, recipe, graph, fix or [])
-    search = Search(task, graph, model, trials, recipe=recipe, fixed=fixed, seeds=seeds, seed=seed)
-    search.job()  # a mistake is said before anything is written
+    fixed = merged(_fixed(task, model, recipe, graph, fix or []), _typed(task, typed, fix or []))
+    search = _on_device(Search(task, graph, model, trials, recipe, fixed, seeds, seed))
     if write is not None:
-        make_folder(write.parent)
-        check_target(write, "--write")
+        _check_write(write)
     where = storage or str(out / "journal.log")
     try:
         found = run_search(
@@ -102,7 +112,49 @@ def tune(
     if as_json:
         print_json(_json(found, search.judged_by, path))
     else:
-        _show(found, search.judged_by, path, graph)
+        _show(found, search.judged_by, path)
+
+
+with_parameters(
+    tune,
+    "tune",
+    inspect.getdoc(tune) or "",
+    [
+        *(one for one in inspect.signature(tune).parameters.values() if one.name != "typed"),
+        *(flag.parameter() for flag in FLAGS),
+    ],
+)
+
+
+def _typed(task: str, typed: Mapping[str, Any], fix: list[str]) -> dict[str, Any]:
+    """Return what was typed of the flags that a job has too, nested like a job's."""
+    own = {flag.path for flag in job_flags(task)}
+    held = {pair.partition("=")[0] for pair in fix}
+    for flag in FLAGS:
+        if typed.get("__".join(flag.path)) is None:
+            continue
+        if flag.path not in own:
+            raise UsageError(f"{task} has no option --{flag.name}: leave it out")
+        if flag.name in held:
+            raise UsageError(f"{flag.name} is given twice, as --{flag.name} and by --fix: keep one")
+    return given_values(FLAGS, typed, "fpst", [])
+
+
+def _on_device(search: "Search") -> "Search":
+    """Return the search on a device that is there; whatever else is wrong is said too, before anything is written."""
+    from gyroformer.jobs.plan import usable_device
+
+    wanted = search.job().device
+    if (device := usable_device(wanted)) == wanted:
+        return search
+    return dc.replace(search, fixed=merged(search.fixed, {"device": device}))
+
+
+def _check_write(path: Path) -> None:
+    if not path.name.endswith(".toml"):
+        raise UsageError(f"--write {path}: the name must end in .toml, or --recipe will not take the file")
+    make_folder(path.parent)
+    check_target(path, "--write")
 
 
 def _fixed(task: str, model: str, recipe: str | None, graph: str, pairs: list[str]) -> dict[str, Any]:
@@ -114,6 +166,10 @@ def _fixed(task: str, model: str, recipe: str | None, graph: str, pairs: list[st
         name, separator, text = pair.partition("=")
         if not separator:
             raise UsageError(f"--fix takes NAME=VALUE, got {pair!r}")
+        if name == "seed":
+            raise UsageError(
+                "--fix seed has no effect: each trial has seeds of its own; --seed is the proposals'"
+            )
         if name not in known:
             raise UsageError(f"--fix: {task} with {model} has no option {name!r}{did_you_mean(name, known)}")
         flag = known[name]
@@ -185,7 +241,7 @@ def _json(found: "Found", metric: str, path: Path) -> dict[str, Any]:
     }
 
 
-def _show(found: "Found", metric: str, path: Path, graph: str) -> None:
+def _show(found: "Found", metric: str, path: Path) -> None:
     say(
         f"best of {found.trials} trials ({found.pruned} pruned, {found.failed} failed): {metric_title(metric)} "
         f"{found.value:.2f} in trial {found.number}"
@@ -195,7 +251,23 @@ def _show(found: "Found", metric: str, path: Path, graph: str) -> None:
     if not metric.startswith("val_"):
         say("chosen on the graph itself: this task holds nothing out")
     say(f"recipe: {path}")
-    name = shlex.quote(str(path))
-    say(
-        f"to use it: gyroformer {found.job.task} {shlex.quote(graph)} --model {found.job.model.name} --recipe {name}"
-    )
+    job = found.job
+    words = [job.task, job.graph.source, *_outside(job), "--model", job.model.name, "--recipe", str(path)]
+    say(f"to use it: {shlex.join(['gyroformer', *words])}")
+
+
+def _outside(job: JobSettings) -> list[str]:
+    """Return the flags for what a recipe does not hold: which graph, where to compute and how precisely."""
+    plain, words = as_plain(job), list[str]()
+    for flag in job_flags(job.task):
+        *tables, name = flag.path
+        if flag.path[0] not in ("graph", "device", "dtype"):
+            continue
+        value = (plain[tables[0]] if tables else plain)[name]
+        if value == flag.option.default:
+            continue
+        if flag.is_switch:
+            words.append(flag.words.split("/")[0 if value else 1])
+        else:
+            words += [f"--{flag.name}", str(value)]
+    return words

@@ -89,8 +89,10 @@ def run_search(
 def _need_choices(search: Search, space: Sequence[Choice]) -> None:
     """Refuse a search that would do one and the same run again and again."""
     if all(len(choice.values) == 1 for choice in space):
-        free = "choose another model, or hold less by --fix" if search.fixed else "choose another model"
-        raise UsageError(f"{search.task} with {search.model} leaves nothing to search on this graph: {free}")
+        raise UsageError(
+            f"{search.task} with {search.model} leaves nothing to search on this graph: choose another model, or hold "
+            "less by --fix"
+        )
 
 
 def found(search: Search, storage: str, graph: "Data") -> Found:
