@@ -65,7 +65,7 @@ def test_a_line_of_a_journal_that_is_no_json_is_said(at_end, files, tmp_path):
     journal = tmp_path / "journal.log"
     run_search(search_of(files, 2), str(journal))
     lines = journal.read_bytes().splitlines(keepends=True)
-    lines.insert(len(lines) if at_end else 5, b'{"op_code": 4, \xff\n')
+    lines.insert(len(lines) if at_end else 5, b'{"op_code": 4, x\n')
     journal.write_bytes(b"".join(lines))
     with pytest.raises(CorruptFileError, match="is damaged"):
         run_search(search_of(files, 3), str(journal))
