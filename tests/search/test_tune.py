@@ -282,9 +282,9 @@ def test_a_model_that_leaves_nothing_to_search_is_named(files, tmp_path):
 
 def test_a_place_that_cannot_be_written_is_said_before_the_search(files, tmp_path):
     edges, given = files
-    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken.toml").mkdir()
     words = ["classify", str(edges), "--model", "gcn", "--trials", "2", "--out", str(tmp_path / "tune")]
-    words += ["--fix", f"labels={given['graph']['labels']}", "--write", str(tmp_path / "taken")]
+    words += ["--fix", f"labels={given['graph']['labels']}", "--write", str(tmp_path / "taken.toml")]
     done = tune(*words, code=2)
     assert "is a folder; name a file" in done.stderr
     assert not (tmp_path / "tune").exists()
