@@ -7,7 +7,7 @@ from gyroformer.paper.costs import read_costs
 from gyroformer.paper.summary import collected, differences
 from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, TWINS, WIDTHS, Column, best_published, printed
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
-from gyroformer.runs.rows import Rows, key_of, read_rows
+from gyroformer.runs.rows import Rows, key_of, read_files
 from tables.markdown import ROOT, markdown, runs, spread
 
 
@@ -156,8 +156,7 @@ def map_by_width() -> str:
 
 def paper_rows() -> Rows:
     """Return the rows of all tables: some runs belong to several."""
-    files = [read_rows(ROOT / "results" / f"{name}.csv") for name in PAPER_TABLES]
-    return {key: row for file in files for key, row in file.items()}
+    return read_files(ROOT / "results" / f"{name}.csv" for name in PAPER_TABLES)
 
 
 def paper_differences(name: str) -> str:

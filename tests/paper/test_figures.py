@@ -18,7 +18,10 @@ def rows_of(*names, value=50.0):
     """Return rows of all widths of mammals, and of one width of the nouns."""
     cells = TABLES["hierarchies"].cells(models=names, seeds=1)
     some = [cell for cell in cells if cell.column.dataset == "mammals" or cell.column.width == 2]
-    return {key_of(cell.job()): {"value": value + (cell.column.width or 0)} for cell in some}
+    return {
+        key_of(cell.job()): {"metric": cell.metric, "value": value + (cell.column.width or 0)}
+        for cell in some
+    }
 
 
 def test_a_line_has_every_width_of_its_hierarchy():

@@ -6,13 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from paper_rows import call, rows_with
 from small_graphs import write_tree
-from typer.testing import CliRunner
 
-from gyroformer.cli.app import app
 from gyroformer.data.load import load
 from gyroformer.data.splits import make_split
-from gyroformer.errors import CorruptFileError
 from gyroformer.jobs.pool import Planned, run_all, run_folder
 from gyroformer.models import MODELS
 from gyroformer.options import option
@@ -129,6 +127,16 @@ def test_rows_that_another_command_adds_meanwhile_stay(small, tmp_path):
     assert sorted(row["model"] for row in read_rows(file).values()) == ["fpst", "fpst", "mlp"]
 
 
+def test_a_row_that_another_command_has_written_otherwise_stays_and_is_said(small, tmp_path, monkeypatch):
+    cell, file = small.cells(models=["gcn"])[0], tmp_path / "rows.csv"
+    [other] = rows_with(cell, (12,))
+    monkeypatch.setattr("gyroformer.jobs.pool.read_rows", lambda path: {})  # as it was before that command
+    add_row(file, other)
+    [said] = run_cells([cell], file=file, folder=tmp_path / "runs")
+    assert "rows.csv has 12 by another command; its row was left as it is" in said
+    assert [row["value"] for row in read_rows(file).values()] == ["12"]
+
+
 def test_a_run_that_fails_is_said_and_the_others_go_on(small, tmp_path):
     absent = Column(str(tmp_path / "absent.csv"))
     missing = Table("small", "embed", (*small.columns, absent), small.variants, (1, 1), "one is missing")
@@ -174,36 +182,6 @@ def test_an_option_younger_than_the_rows_does_not_orphan_them(small, monkeypatch
     assert settings_sha256(other) != before
 
 
-def test_a_damaged_file_of_rows_is_named(tmp_path):
-    (tmp_path / "rows.csv").write_text("dataset,model\na,b\n")
-    with pytest.raises(CorruptFileError, match=r"rows\.csv: is not a file of results"):
-        read_rows(tmp_path / "rows.csv")
-    assert read_rows(tmp_path / "none.csv") == {}
-
-
-@pytest.mark.parametrize(
-    "damage, said",
-    [
-        (lambda text: text.replace("98", "abc"), "line 2: value must be a number, got 'abc'"),
-        (lambda text: text.replace("98", "nan"), "line 2: value must be a number, got 'nan'"),
-        (lambda text: text[:-8], "line 3 does not have as many entries"),
-        (lambda text: text.rstrip() + ",1\n", "line 3 does not have as many entries"),
-        (lambda text: text.replace("value", "worth"), "it has no column 'value'"),
-    ],
-)
-def test_a_row_that_is_damaged_is_said_before_anything_is_run(damage, said, tmp_path):
-    cell = TABLES["table1"].cells(["web-edu"], ["fpst"])[0]
-    write_rows(tmp_path / "table1.csv", rows_with(cell, (98, 99)))
-    text = (tmp_path / "table1.csv").read_text()
-    (tmp_path / "table1.csv").write_text("\ufeff" + text.replace("\n", "\r\n"), encoding="utf-8")
-    assert len(read_rows(tmp_path / "table1.csv")) == 2  # as spreadsheets write it
-    (tmp_path / "table1.csv").write_text(damage(text))
-    for more in ([], ["--collect-only"]):
-        done = call("table1", "--results", tmp_path, "--out", tmp_path / "runs", *more, code=3)
-        assert said in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
-
-
 def test_a_run_that_another_command_has_done_meanwhile_has_not_failed(small, tmp_path, monkeypatch):
     cells = small.cells()[:1]
     row = rows_with(cells[0], [1.0])[0]
@@ -219,18 +197,6 @@ def test_a_run_that_another_command_has_done_meanwhile_has_not_failed(small, tmp
     planned = Planned(broken, "fpst", "a run")
     assert run_all([planned], file=tmp_path / "rows.csv", folder=tmp_path / "runs") == []
     assert len(seen) == 2
-
-
-def call(*words, code=0):
-    done = CliRunner().invoke(app, ["reproduce", *map(str, words)])
-    assert done.exit_code == code, done.output
-    return done
-
-
-def rows_with(cell, values):
-    row = dict.fromkeys(rows_module.COLUMNS, "0")
-    keys = [dict(zip(rows_module.KEY, key_of(job), strict=True)) for job in cell.jobs()]
-    return [row | key | {"value": str(value)} for key, value in zip(keys, values, strict=False)]
 
 
 def test_the_command_collects_what_is_there(tmp_path):

@@ -91,8 +91,11 @@ def _cells(what: str, datasets: list[str], models: list[str], seeds: int | None)
 def _run(cells: "list[Cell]", results: Path, out: Path, workers: int, threads: int) -> list[str]:
     """Do the runs of the cells, table by table: each has a file of its own."""
     from gyroformer.paper.run import run_cells
+    from gyroformer.paper.summary import rows_of
 
-    failed = []
+    known, failed = _all_rows(results), []
+    for cell in cells:  # a row that is not what it should be is said before hours of work, not after
+        rows_of(cell, known)
     for name in dict.fromkeys(cell.table.name for cell in cells):
         own = [cell for cell in cells if cell.table.name == name]
         known = _all_rows(results)
@@ -113,9 +116,9 @@ def _run(cells: "list[Cell]", results: Path, out: Path, workers: int, threads: i
 def _all_rows(results: Path) -> "Rows":
     """Return the rows of all tables: a run that several of them have is done once."""
     from gyroformer.paper.tables import TABLES
-    from gyroformer.runs.rows import read_rows
+    from gyroformer.runs.rows import read_files
 
-    return {key: row for name in TABLES for key, row in read_rows(results / f"{name}.csv").items()}
+    return read_files(results / f"{name}.csv" for name in TABLES)
 
 
 def _costs(

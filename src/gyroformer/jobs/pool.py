@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING, Any
 from gyroformer.bench.speed import commit
 from gyroformer.errors import GyroformerError
 from gyroformer.jobs.alone import when_alone
-from gyroformer.runs.rows import Row, Rows, add_row, generation, key_of, read_rows, row_of, settings_sha256
+from gyroformer.runs.rows import (
+    Row,
+    Rows,
+    add_row,
+    generation,
+    key_of,
+    read_rows,
+    row_of,
+    settings_sha256,
+    which_differs,
+)
 from gyroformer.settings import JobSettings
 from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
@@ -129,8 +139,9 @@ def run_all(
                     if row is None:
                         if key_of(run.job) not in read_rows(file):  # else another command has done it
                             failed.append(said)
-                    else:
-                        add_row(file, row)
+                    elif differs := which_differs(kept := add_row(file, row), row):
+                        was = f"{differs} {row[differs]}, but {file} has {kept[differs]} by another command"
+                        failed.append(f"{run.about}: {was}; its row was left as it is")
                     tell(State(len(wanted) - len(waiting), len(wanted), clock.left(), said))
                 if not ended:
                     watch(State(len(wanted) - len(waiting), len(wanted), clock.left(), clock.now()))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gyroformer.bench.speed import give_back_memory, reset_peak, resident, timed
 from gyroformer.errors import GyroformerError
 from gyroformer.paper.tables import TABLES, printed
-from gyroformer.runs.rows import checked_rows
+from gyroformer.runs.rows import Number, checked_rows
 
 if TYPE_CHECKING:
     from gyroformer.jobs.plan import Plan
@@ -167,7 +167,7 @@ def read_costs(path: Path) -> list[dict[str, Any]]:
     """Return the rows that were written; none if there is no file."""
     if not path.exists():
         return []
-    needed = {"milliseconds": float, "repeats": int, "threads": int}
+    needed = {"milliseconds": Number(low=0), "repeats": Number(int, low=1), "threads": Number(int, low=1)}
     columns = [field.name for field in dc.fields(Cost)]
     rows: list[dict[str, Any]] = [*checked_rows(path, columns, needed)]
     for row in rows:

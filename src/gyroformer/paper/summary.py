@@ -4,14 +4,22 @@ import dataclasses as dc
 from collections.abc import Sequence
 from typing import Any
 
+from gyroformer.errors import CorruptFileError
 from gyroformer.paper.tables import Cell, Variant, best_published, printed
 from gyroformer.runs.rows import Row, Rows, key_of
 from gyroformer.runs.statistics import add_holm, paired_difference, paired_values, sample_half, signed_rank
 
 
 def rows_of(cell: Cell, rows: Rows) -> dict[int, Row]:
-    """Return the row of each run of a cell that is done, by seed."""
-    return {job.seed: rows[key] for job in cell.jobs() if (key := key_of(job)) in rows}
+    """Return the row of each run of a cell that is done, by seed; CorruptFileError for one of another metric."""
+    found = {job.seed: rows[key] for job in cell.jobs() if (key := key_of(job)) in rows}
+    for seed, row in found.items():
+        if row["metric"] != cell.metric:
+            raise CorruptFileError(
+                f"{cell.table.name}: the row of {cell.column.name}, {cell.variant.name}, seed {seed} has the metric "
+                f"{row['metric']!r}, expected {cell.metric!r}; restore the file of rows, or remove the row"
+            )
+    return found
 
 
 def values_of(cell: Cell, rows: Rows) -> dict[int, float]:

@@ -135,7 +135,7 @@ class Cell:
         """The task of its runs."""
         return self.column.task or self.table.task
 
-    @property
+    @functools.cached_property
     def metric(self) -> str:
         """The result that it shows."""
         return TASKS[self.task].kind(self.job().objective).shown[0]

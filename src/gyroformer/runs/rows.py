@@ -7,14 +7,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gyroformer.durable import make_folder, only_one, write_durably
 from gyroformer.errors import CorruptFileError, DataError
 from gyroformer.options import as_plain
 from gyroformer.runs.younger import without_younger
 from gyroformer.settings import JobSettings
-from gyroformer.tasks import TASKS
+from gyroformer.tasks import HEADLINES, TASKS
 
 #: raised when a change of the code is meant to change results (the golden rows are recorded anew): rows of an
 #: earlier generation stay in the file and are not taken for new
@@ -40,11 +40,49 @@ COLUMNS = (
     *("width", "curvatures", "seconds", "threads", "torch", "gyroformer", "commit", "others"),
 )
 
-#: columns of numbers
-NUMBERS: dict[str, Callable[[str], float]] = {
-    **dict.fromkeys(("seed", "parameters", "width"), int),
-    **dict.fromkeys(("value", "seconds"), float),
+
+class Number(NamedTuple):
+    """What a column of numbers holds.
+
+    Attributes:
+        read: what reads an entry.
+        low: the least that it may be.
+        high: the most that it may be.
+        may_be_empty: whether an entry may be missing.
+    """
+
+    read: Callable[[str], float] = float
+    low: float = -math.inf
+    high: float = math.inf
+    may_be_empty: bool = False
+
+    @property
+    def about(self) -> str:
+        """What an entry must be, in words."""
+        least = f" of at least {self.low:g}" if self.low > -math.inf else ""
+        bounds = f" from {self.low:g} to {self.high:g}" if self.high < math.inf else least
+        return f"a number{bounds}{' or empty' if self.may_be_empty else ''}"
+
+    def takes(self, text: str) -> bool:
+        """Return whether an entry is such a number."""
+        if not text:
+            return self.may_be_empty
+        try:
+            value = self.read(text)
+        except ValueError:
+            return False
+        return math.isfinite(value) and self.low <= value <= self.high
+
+
+#: columns of numbers; every metric that a row has is in percent
+NUMBERS = {
+    **dict.fromkeys(("seed", "parameters", "width"), Number(int, low=0)),
+    "value": Number(low=0, high=100),
+    "validation": Number(low=0, high=100, may_be_empty=True),
+    "seconds": Number(low=0),
 }
+#: what a run found: rows with one key must agree in it
+FOUND = ("metric", "value", "validation")
 
 Row = dict[str, str]
 #: by key
@@ -109,53 +147,108 @@ def row_of(
 
 
 def read_rows(path: Path) -> dict[tuple[str, ...], Row]:
-    """Return the rows of a file by their keys; empty if there is no file."""
+    """Return the rows of a file by their keys; empty if there is no file.
+
+    Rows with one key that found the same are one; CorruptFileError if they differ, as merged files of two machines may:
+    whichever was kept, the other would be gone with the next row that is written.
+    """
     if not path.exists():
         return {}
-    return {tuple(row[name] for name in KEY): row for row in checked_rows(path, COLUMNS, NUMBERS)}
+    rows: dict[tuple[str, ...], tuple[int, Row]] = {}
+    for line, row in _numbered_rows(path, COLUMNS, NUMBERS):
+        if row["metric"] not in HEADLINES:
+            raise _damaged(
+                path, f"line {line}: metric must be one of {', '.join(HEADLINES)}, got {row['metric']!r}"
+            )
+        before, first = rows.setdefault(tuple(row[name] for name in KEY), (line, row))
+        if differs := which_differs(first, row):
+            raise CorruptFileError(
+                f"{path}: lines {before} and {line} are one run ({_about(row)}), but have the {differs} "
+                f"{first[differs]!r} and {row[differs]!r}; remove one of the two lines"
+            )
+    return {key: row for key, (_, row) in rows.items()}
 
 
-def checked_rows(
-    path: Path, columns: Sequence[str], numbers: Mapping[str, Callable[[str], float]]
-) -> list[Row]:
+def read_files(paths: Iterable[Path]) -> dict[tuple[str, ...], Row]:
+    """Return the rows of several files: a run that more than one has is one; CorruptFileError if they differ."""
+    rows: dict[tuple[str, ...], tuple[Path, Row]] = {}
+    for path in paths:
+        for key, row in read_rows(path).items():
+            before, first = rows.setdefault(key, (path, row))
+            if differs := which_differs(first, row):
+                raise CorruptFileError(
+                    f"{path}: has the {differs} {row[differs]!r} for a run ({_about(row)}) for which {before} has "
+                    f"{first[differs]!r}; remove one of the two rows"
+                )
+    return {key: row for key, (_, row) in rows.items()}
+
+
+def which_differs(first: Row, second: Row) -> str | None:
+    """Return what two rows of one run do not agree in; None if they found the same."""
+    found, other = _found(first), _found(second)
+    return next((name for name in FOUND if found[name] != other[name]), None)
+
+
+def _found(row: Row) -> dict[str, str | float]:
+    """Return what a run found, numbers as such: a spreadsheet writes 97 for 97.0."""
+    return {name: float(row[name]) if name in NUMBERS and row[name] else row[name] for name in FOUND}
+
+
+def _about(row: Row) -> str:
+    return f"{row['dataset']}, {row['model']}, seed {row['seed']}"
+
+
+def checked_rows(path: Path, columns: Sequence[str], numbers: Mapping[str, Number]) -> list[Row]:
     """Return the rows of a CSV file that this package wrote; CorruptFileError for any that it did not.
 
     Args:
         path: the file.
         columns: what a row has.
-        numbers: columns whose entries are finite numbers, with what reads them.
+        numbers: columns of numbers.
     """
+    return [row for _, row in _numbered_rows(path, columns, numbers)]
+
+
+def _numbered_rows(
+    path: Path, columns: Sequence[str], numbers: Mapping[str, Number]
+) -> list[tuple[int, Row]]:
+    """Return the rows with their lines."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             missing = [name for name in columns if name not in (reader.fieldnames or ())]
             if missing:
                 raise ValueError(f"it has no column {missing[0]!r}")
-            return [_checked(row, reader.line_num, numbers) for row in reader]
+            return [(reader.line_num, _checked(row, reader.line_num, numbers)) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
-        raise CorruptFileError(f"{path}: is not a file of results ({error}); restore it") from None
+        raise _damaged(path, str(error)) from None
 
 
-def _checked(row: Row, line: int, numbers: Mapping[str, Callable[[str], float]]) -> Row:
+def _damaged(path: Path, why: str) -> CorruptFileError:
+    return CorruptFileError(f"{path}: is not a file of results ({why}); restore it")
+
+
+def _checked(row: Row, line: int, numbers: Mapping[str, Number]) -> Row:
     if None in row or None in row.values():
         raise ValueError(f"line {line} does not have as many entries as there are columns")
-    for name, read in numbers.items():
-        try:
-            finite = math.isfinite(read(row[name]))
-        except ValueError:
-            finite = False
-        if not finite:
-            raise ValueError(f"line {line}: {name} must be a number, got {row[name]!r}")
+    for name, number in numbers.items():
+        if not number.takes(row[name]):
+            raise ValueError(f"line {line}: {name} must be {number.about}, got {row[name]!r}")
     return row
 
 
-def add_row(path: Path, row: Row) -> None:
-    """Add a row to a file, to which other commands may be adding theirs."""
+def add_row(path: Path, row: Row) -> Row:
+    """Add a row to a file, to which other commands may be adding theirs; return the row that the file has then.
+
+    A row of the same run that is there already stays: it may differ, and what was shown once is not replaced unseen.
+    """
     make_folder(path.parent)
     with only_one(path.with_name(f"{path.name}.lock")):
         rows = read_rows(path)
-        rows[tuple(row[name] for name in KEY)] = row
-        write_rows(path, rows.values())
+        kept = rows.setdefault(tuple(row[name] for name in KEY), row)
+        if kept is row:
+            write_rows(path, rows.values())
+    return kept
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:

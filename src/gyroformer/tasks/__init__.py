@@ -13,5 +13,16 @@ TASKS: dict[str, type[Task]] = {
 #: every result that is printed for some task, in the order of importance: the first that a run has counts
 _KINDS: tuple[type[Task], ...] = (Hierarchy, *TASKS.values())
 SHOWN = tuple(dict.fromkeys(key for task in _KINDS for key in task.shown))
+#: the first result of each kind of task, all in percent: what a row of results is about
+HEADLINES = tuple(dict.fromkeys(task.shown[0] for task in _KINDS))
 
-__all__ = ["SHOWN", "TASKS", "Hierarchy", "LinkPrediction", "NodeClassification", "Reconstruction", "Task"]
+__all__ = [
+    "HEADLINES",
+    "SHOWN",
+    "TASKS",
+    "Hierarchy",
+    "LinkPrediction",
+    "NodeClassification",
+    "Reconstruction",
+    "Task",
+]
