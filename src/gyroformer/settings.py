@@ -13,7 +13,7 @@ from gyroformer.errors import UsageError, did_you_mean
 from gyroformer.models import get_model
 from gyroformer.options import Options, as_plain, from_plain, merged, option
 from gyroformer.options.features import FeatureOptions
-from gyroformer.options.models import DECIDED_BY_GRAPH
+from gyroformer.options.models import DECIDED_BY_GRAPH, GraphModelOptions
 from gyroformer.options.training import TrainOptions
 from gyroformer.recipes import read_recipe, usual_recipe
 from gyroformer.tasks import TASKS
@@ -97,9 +97,17 @@ class ModelSettings(Options):
                     f"the model {self.name!r} has no option {key!r}{did_you_mean(str(key), known)} "
                     f"(options: {', '.join(known)})"
                 )
-        # checked as a model would: a graph of one feature stands for any
-        whole = as_plain(from_plain(spec.options, {"in_features": 1, **self.options}))
+        whole = as_plain(self._whole())
         object.__setattr__(self, "options", {key: whole[key] for key in known})
+
+    @property
+    def width(self) -> int:
+        """Free coordinates of a node inside the model, all spaces together."""
+        return self._whole().width
+
+    def _whole(self) -> GraphModelOptions:
+        # checked as a model would: a graph of one feature stands for any
+        return from_plain(get_model(self.name).options, {"in_features": 1, **self.options})
 
 
 class JobSettings(Options):

@@ -76,6 +76,13 @@ def test_points_and_scores_with_features(name, layers):
     assert finite(scores)
 
 
+def test_the_width_is_that_of_the_free_coordinates_classes_or_not(name):
+    model = model_of(name)
+    heads, width = model.positions(graph()).coordinates().shape[1:]
+    assert model.options.width == heads * width
+    assert model_of(name, classes=CLASSES).options.width == heads * width
+
+
 def test_points_and_scores_without_features(name):
     data = graph(features=0)
     points = model_of(name, 0, num_nodes=12)(data)

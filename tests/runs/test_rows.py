@@ -4,8 +4,9 @@ import pytest
 from paper_rows import call, row_of_fpst, rows_with
 
 from gyroformer.errors import CorruptFileError
+from gyroformer.paper.summary import collected
 from gyroformer.paper.tables import TABLES
-from gyroformer.runs.rows import add_row, read_files, read_rows, write_rows
+from gyroformer.runs.rows import add_row, key_of, read_files, read_rows, row_of, write_rows
 
 
 def test_a_damaged_file_of_rows_is_named(tmp_path):
@@ -96,3 +97,18 @@ def test_a_row_that_is_there_stays(tmp_path):
     assert add_row(file, row_of_fpst(98))["value"] == "98"
     assert add_row(file, row_of_fpst(97))["value"] == "98"
     assert [row["value"] for row in read_rows(file).values()] == ["98"]
+
+
+@pytest.mark.parametrize(
+    "model, width", [("gcn", 16), ("sgc", 16), ("fpst", 16), ("q-gcn", 15), ("gil", 32), ("fmgnn", 48)]
+)
+def test_the_width_is_the_models_and_not_the_number_of_classes(model, width):
+    cell = TABLES["table2"].cells(["cora"], [model], 1)[0]
+    results = {"test_f1": 80.0, "val_f1": 79.0, "curvatures": [], "epochs": 1, "best_epoch": 1}
+    results |= {"parameters": 5, "seconds": 1.0}
+    manifest = {"threads": 1, "versions": {"torch": "2", "gyroformer": "0"}}
+    row = row_of(cell.job(), results, manifest, variant=model, commit="")
+    assert row["width"] == str(width)
+    # rows of old have the number of classes there
+    rows = {key_of(cell.job()): row | {"width": "7"}}
+    assert collected([cell], rows)[0]["width"] == width

@@ -270,8 +270,7 @@ def _row(number: int, run: Planned, out: Path, made_by: str, ignore_memory: bool
 
     run_job(run.job, out=out, resume=True, report=False, listen=listen, ignore_memory=ignore_memory)
     found = open_run(out)
-    heads, width = found.embeddings["embedding"].shape[1:]
     results: Mapping[str, Any] = found.results
-    row = row_of(run.job, results, found.manifest, variant=run.variant, width=heads * width, commit=made_by)
+    row = row_of(run.job, results, found.manifest, variant=run.variant, commit=made_by)
     metric = TASKS[run.job.task].kind(run.job.objective).shown[0]
     return row, f"{run.about}: {metric_title(metric)} {results[metric]:.2f} ({results['seconds']:.0f} s)"

@@ -43,6 +43,11 @@ class GraphModelOptions(Options):
         at_most=MAX_NODES,
     )
 
+    @property
+    def width(self) -> int:
+        """Free coordinates of a node inside the model, all spaces together; never those of the class scores."""
+        raise NotImplementedError
+
 
 #: names of the options that no user sets for a job
 DECIDED_BY_GRAPH = frozenset(("in_features", "classes", "num_nodes"))
@@ -87,6 +92,11 @@ class TokenGTOptions(FlatEncoderOptions, TokenOptions, GraphModelOptions):
     heads: int = option(default=2)
     layers: int = option(default=1)
 
+    @property
+    def width(self) -> int:
+        """The width of the tokens."""
+        return self.dim
+
 
 class FPSTOptions(CurvatureOptions, TokenGTOptions):
     """FPS-T."""
@@ -105,6 +115,11 @@ class NodeModelOptions(GraphModelOptions):
         at_least=0,
         below=1,
     )
+
+    @property
+    def width(self) -> int:
+        """The width, all heads together; a linear classifier (SGC) has no vectors inside, and takes it for points."""
+        return self.dim
 
     @property
     def used_dropout(self) -> float:
@@ -256,6 +271,11 @@ class QGCNOptions(HyperbolicOptions, ActiveOptions):
         if self.time_dim > self.dim:
             raise UsageError(f"time_dim must be from 1 to dim, {self.dim}; got {self.time_dim}")
 
+    @property
+    def width(self) -> int:
+        """One less than the coordinates of a point, which lies on a surface."""
+        return self.dim - 1
+
 
 class GILOptions(HyperbolicOptions, MultiHeadOptions):
     """GIL."""
@@ -268,6 +288,11 @@ class GILOptions(HyperbolicOptions, MultiHeadOptions):
     distance: Literal["grow", "fall", "none"] = option(
         "how a neighbour's distance acts on its weight", default="grow"
     )
+
+    @property
+    def width(self) -> int:
+        """That of the hyperbolic and the flat stream together."""
+        return 2 * self.dim
 
 
 class FMGNNOptions(ActiveOptions):
@@ -287,6 +312,11 @@ class FMGNNOptions(ActiveOptions):
         curvature = list(self.curvature)
         if len(curvature) != 2 or not curvature[0] < 0 < curvature[1]:
             raise UsageError(f"curvature must be a negative and a positive number, got {self.curvature}")
+
+    @property
+    def width(self) -> int:
+        """That of the flat, the hyperbolic and the spherical branch together."""
+        return 3 * self.dim
 
 
 class HypAttentionOptions(HyperbolicOptions, MultiHeadOptions):

@@ -53,7 +53,8 @@ def collected(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
                 "published": None if best is None else best[0],
                 "test_half": sample_half(mean, nodes) if nodes else None,
                 "parameters": int(row["parameters"]),
-                "width": int(row["width"]),
+                # by its settings: older rows have the number of classes there for flat networks
+                "width": cell.job().model.width,
                 "recipe": row["recipe"],
                 "validation": _mean_validation(done),
             }

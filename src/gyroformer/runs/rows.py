@@ -115,7 +115,6 @@ def row_of(
     manifest: Mapping[str, Any],
     *,
     variant: str,
-    width: int,
     commit: str,
 ) -> Row:
     """Return the row of a finished run; ``variant`` is the name of its row in the table."""
@@ -132,7 +131,7 @@ def row_of(
         "recipe": job.recipe,
         "split": f"{split.get('name', '')}{which}",
         "split_sha256": str(split.get("sha256", ""))[:12],
-        "width": width,
+        "width": job.model.width,
         "curvatures": json.dumps([[round(k, 4) for k in layer] for layer in results["curvatures"]]),
         "threads": manifest["threads"],
         "torch": manifest["versions"]["torch"],
