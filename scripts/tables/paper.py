@@ -164,7 +164,7 @@ def paper_differences(name: str) -> str:
     rows = []
     for row in differences(PAPER_TABLES[name].cells(), paper_rows()):
         half = "" if row["half"] is None else f" ± {row['half']:.2f}"
-        tests = ["–" if p is None else f"{p:.2g}" for p in (row["t"], row.get("holm"), row["wilcoxon"])]
+        tests = ["–" if p is None else f"{p:.2g}" for p in (row["t"], row["holm"], row["wilcoxon"])]
         rows.append(
             [row["dataset"], f"`{row['model']}`", f"{row['mean']:+.2f}{half}", str(row["pairs"]), *tests]
         )

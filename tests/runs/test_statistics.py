@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gyroformer.runs.statistics import holm, paired_difference, sample_half, signed_rank
+from gyroformer.runs.statistics import against_first, holm, paired_difference, sample_half, signed_rank
 
 
 def by_seed(values):
@@ -54,6 +54,22 @@ def test_equal_runs_differ_by_nothing():
     found = paired_difference(by_seed([5.0] * 6), by_seed([5.0] * 6))
     assert (found.mean, found.half, found.t) == (0.0, 0.0, 1.0)
     assert signed_rank([0.0] * 6) is None
+
+
+@pytest.mark.parametrize("theirs", [[4.0, 5.0, 6.0], [4.9, 5.9, 6.9]])
+def test_equal_differences_are_not_taken_for_certain(theirs):
+    """A spread of 0, or of rounding alone, would make the interval ± 0 and p 0."""
+    found = paired_difference(by_seed([5.0, 6.0, 7.0]), by_seed(theirs))
+    assert found.mean == pytest.approx(5.0 - theirs[0])
+    assert (found.pairs, found.half, found.t) == (3, None, None)
+
+
+def test_what_has_no_p_value_is_left_out_of_the_family():
+    values = {"ours": [5.0, 6.0, 7.0], "shifted": [4.0, 5.0, 6.0], "other": [4.0, 5.5, 6.0], "one": [4.0]}
+    shifted, other, one = against_first({name: by_seed(some) for name, some in values.items()})
+    assert (shifted["t"], shifted["holm"]) == (None, None)
+    assert (one["t"], one["holm"]) == (None, None)
+    assert other["holm"] == other["t"]
 
 
 def test_the_correction_widens_the_interval_by_the_overlap():

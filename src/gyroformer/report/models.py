@@ -80,7 +80,7 @@ def _differences(pairs: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for pair in pairs:
         half = "" if pair["half"] is None else f" ± {number(pair['half'])}"
-        tests = ("–" if p is None else f"{p:.3g}" for p in (pair["t"], pair.get("holm"), pair["wilcoxon"]))
+        tests = ("–" if p is None else f"{p:.3g}" for p in (pair["t"], pair["holm"], pair["wilcoxon"]))
         rows.append((pair["model"], (f"{pair['mean']:+.2f}{half}", str(pair["pairs"]), *tests)))
     allowed = (
         " Interval and t-test allow for splits that share nodes or edges." if pairs[0]["corrected"] else ""

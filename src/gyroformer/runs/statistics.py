@@ -25,8 +25,8 @@ class Difference:
     Attributes:
         pairs: number of seeds that both have.
         mean: mean difference.
-        half: half the 95 % interval of it; None for a single pair.
-        t: p-value of the paired t-test; None for a single pair.
+        half: half the 95 % interval of it; None for a single pair, or for equal differences that are not 0.
+        t: p-value of the paired t-test; None in the same cases.
         corrected: whether interval and t-test allow for splits that overlap.
     """
 
@@ -42,6 +42,9 @@ def paired_difference(
 ) -> Difference | None:
     """Return ours minus theirs over the seeds that both have; None if they share none.
 
+    Differences that are all the same, and not 0, have neither interval nor p-value: the t-test measures the mean by
+    their spread, and a spread of 0 would make any difference certain, which a few seeds cannot show.
+
     Args:
         ours: a metric by seed.
         others: the same of another model.
@@ -53,12 +56,13 @@ def paired_difference(
     if not values:
         return None
     count, mean = len(values), math.fsum(values) / len(values)
-    if count < 2:
+    equal = len({round(value, DECIMALS) for value in values}) == 1
+    if count < 2 or (equal and round(mean, DECIMALS) != 0):
         return Difference(count, mean, None, None, overlap > 0)
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
     error = math.sqrt(variance * (1 / count + overlap))
     half = float(stats.t.ppf((1 + LEVEL) / 2, count - 1)) * error
-    p = 1.0 if error == 0 and mean == 0 else 0.0 if error == 0 else _two_sided(mean / error, count - 1)
+    p = 1.0 if equal else _two_sided(mean / error, count - 1)
     return Difference(count, mean, half, p, overlap > 0)
 
 
@@ -112,7 +116,9 @@ def against_first(values: Mapping[str, Mapping[int, float]], *, overlap: float =
 
 
 def add_holm(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return differences with their p-values ``t`` adjusted as one family under ``holm``, where they have one."""
+    """Return differences with their p-values ``t`` adjusted as one family under ``holm``; None where there is none."""
+    for row in found:
+        row["holm"] = None
     tested = [row for row in found if row["t"] is not None]
     for row, p in zip(tested, holm([row["t"] for row in tested]), strict=True):
         row["holm"] = p
