@@ -1,4 +1,6 @@
 import json
+import shutil
+import subprocess
 
 import pytest
 import torch
@@ -150,3 +152,27 @@ def test_a_profile_names_the_kernels(tiny):
     assert "calls" in text
     if build.library() is not None:
         assert "gyroformer::attention_step" in text
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_commit_is_dirty_by_its_source_alone(tmp_path):
+    def git(*words):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+        return subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True, text=True)
+
+    source, results = tmp_path / "src", tmp_path / "results"
+    for folder in (source, results):
+        folder.mkdir()
+        (folder / "file").write_text("as it was")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "all")
+    clean = git("rev-parse", "--short=12", "HEAD").stdout.strip()
+    (results / "file").write_text("with another row")
+    assert speed.commit(source) == clean
+    (source / "file").write_text("with another line")
+    assert speed.commit(source) == f"{clean}-dirty"
+
+
+def test_without_a_checkout_there_is_no_commit(tmp_path):
+    assert speed.commit(tmp_path) is None

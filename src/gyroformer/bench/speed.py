@@ -32,6 +32,8 @@ from gyroformer.nn.transformer import StereographicTransformer
 from gyroformer.options.layers import AttentionKind
 from gyroformer.untrusted import read_json
 
+#: the folder that holds this package: src of a checkout
+SOURCE = Path(gyroformer.__file__).resolve().parents[1]
 #: curvatures of the measured model: one of each sign, so that no branch is spared
 CURVATURES = (-0.7, 0.4)
 #: seconds that the rounds of one variant may take; one that is over takes part in no further round
@@ -311,21 +313,31 @@ def environment() -> dict[str, Any]:
     }
 
 
-def commit() -> str | None:
-    """Return the commit of the checkout that this package runs from, None if it is installed otherwise."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+def commit(source: Path = SOURCE) -> str | None:
+    """Return the commit of the checkout that this package runs from, None if it is installed otherwise.
+
+    ``-dirty`` follows if the source differs from it, and the source alone: rows that a command writes into a tracked
+    file of results do not change what it runs.
+
+    Args:
+        source: the folder that holds the package.
+    """
+    found = _git(source, "describe", "--always", "--abbrev=12")
+    if not found:
+        return None
+    changed = _git(source, "status", "--porcelain", "--untracked-files=no", "--", ".")
+    return f"{found}-dirty" if changed else found
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """Return what git says in a folder; None if there is no git."""
     try:
         done = subprocess.run(
-            command,
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=10,
+            ["git", *words], cwd=folder, capture_output=True, encoding="utf-8", errors="replace", timeout=10
         )
     except OSError:
         return None
-    return done.stdout.strip() or None
+    return done.stdout.strip()
 
 
 def _processor_name() -> str:
