@@ -5,7 +5,7 @@ import json
 from gyroformer.models import MODELS
 from gyroformer.paper.costs import read_costs
 from gyroformer.paper.summary import collected, differences
-from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, TWINS, WIDTHS, Column, best_published, printed
+from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, TWINS, WIDTHS, Column, printed, published
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
 from gyroformer.runs.rows import Rows, key_of, read_files
 from tables.markdown import ROOT, markdown, runs, spread
@@ -47,10 +47,23 @@ def paper_matrix(name: str) -> str:
             for of in columns
         ]
         rows.append(["trees on features, no graph", *alone])
-    best = [best_published(column.name) for column in columns]
-    if any(best):
-        rows.append(["best published, any width", *("–" if one is None else f"{one[0]:.2f}" for one in best)])
-    return markdown(["model", *(column.name for column in columns)], rows) if rows else "No runs yet."
+    others = [published(name, column.name) for column in columns]
+    if any(others):
+        rows.append(["best published, any width", *(f"{one[0].value:.2f}" if one else "–" for one in others)])
+    if not rows:
+        return "No runs yet."
+    below = [line for column in columns for line in published_lines(name, column)]
+    shown = markdown(["model", *(column.name for column in columns)], rows)
+    return shown + ("\n\nPublished by others:\n\n" + "\n".join(below) if below else "")
+
+
+def published_lines(name: str, column: Column) -> list[str]:
+    """Return a line for each figure by others: whose it is, its split, and ours where that is another."""
+    lines = []
+    for one in published(name, column.name):
+        ours = "" if one.split == column.split_name else f"; ours: {column.split_name}"
+        lines.append(f"- {column.name}: {one.value:.2f}, {one.source} (split: {one.split}{ours})")
+    return lines
 
 
 def table_runs(name: str, model: str) -> dict[str, list[dict[str, str]]]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gyroformer.errors import CorruptFileError
-from gyroformer.paper.tables import Cell, Variant, best_published, printed
+from gyroformer.paper.tables import Cell, Variant, printed, published
 from gyroformer.runs.rows import Row, Rows, key_of
 from gyroformer.runs.statistics import add_holm, paired_difference, paired_values, sample_half, signed_rank
 
@@ -39,7 +39,7 @@ def collected(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
         row = done[0]
         mean, half = interval([float(one["value"]) for one in done])
         paper = printed(cell.table.name, cell.column.dataset, cell.variant.name)
-        best, nodes = best_published(cell.column.name), cell.column.test_nodes
+        others, nodes = published(cell.table.name, cell.column.name), cell.column.test_nodes
         found.append(
             {
                 "dataset": cell.column.name,
@@ -50,7 +50,7 @@ def collected(cells: Sequence[Cell], rows: Rows) -> list[dict[str, Any]]:
                 "seeds": len(done),
                 "paper": None if paper is None else paper[0],
                 "paper_std": None if paper is None else paper[1],
-                "published": None if best is None else best[0],
+                "published": others[0].value if others else None,
                 "test_half": sample_half(mean, nodes) if nodes else None,
                 "parameters": int(row["parameters"]),
                 # by its settings: older rows have the number of classes there for flat networks

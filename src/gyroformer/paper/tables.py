@@ -66,6 +66,11 @@ class Column:
     seeds: int | None = None
 
     @property
+    def split_name(self) -> str:
+        """What its split is called beside published ones."""
+        return {None: "none", "random": "60/20/20"}.get(self.split, self.split or "")
+
+    @property
     def name(self) -> str:
         """The data set, and the split or the width if it is marked."""
         marks = {"legacy": f" ({self.split})"}.get(self.split or "", "")
@@ -362,10 +367,24 @@ def printed(table: str, dataset: str, model: str) -> tuple[float, float] | None:
     return None if found is None else (float(found[0]), float(found[1]))
 
 
-def best_published(dataset: str) -> tuple[float, str] | None:
-    """Return the best figure that we know of by any method on a data set and split, and whose it is."""
-    found = _printed()["published"].get(dataset)
-    return None if found is None else (float(found[0]), str(found[1]))
+@dc.dataclass(frozen=True)
+class Published:
+    """A figure by others.
+
+    Attributes:
+        value: in percent.
+        source: whose it is.
+        split: the split that it is on.
+    """
+
+    value: float
+    source: str
+    split: str
+
+
+def published(table: str, column: str) -> list[Published]:
+    """Return what we know of by any method, of any width, for a column of a table; the best comes first."""
+    return [Published(*one) for one in _printed()["published"].get(table, {}).get(column, [])]
 
 
 @functools.cache
