@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from gyroformer.errors import CorruptFileError
 from gyroformer.jobs.pool import run_folder
 from gyroformer.paper import figures
 from gyroformer.paper.tables import TABLES
@@ -87,3 +88,31 @@ def test_a_course_whose_run_is_gone_is_drawn_from_its_numbers(tmp_path, monkeypa
     assert [axis.get_title() for axis in drawn.axes[:2]] == ["web-edu", "power"]
     assert [axis.lines[0].get_ydata().tolist() for axis in drawn.axes[:2]] == [[-2.0], [-0.25]]
     assert "power,50,80.0,-0.25" in (tmp_path / "figure_training.csv").read_text()
+
+
+def test_damaged_numbers_of_a_course_are_named(tmp_path):
+    (tmp_path / "figure_training.csv").write_text("dataset,epoch,map,curvature\nweb-edu,50,high,-1.0\n")
+    with pytest.raises(
+        CorruptFileError, match=r"figure_training\.csv: .*line 2: map must be a number .*'high'"
+    ):
+        figures._training(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{bad",
+        '{"web-edu": 1}',
+        '{"web-edu": {"mean": 0.1}}',
+        '{"web-edu": {"mean": 0.1, "edges": [0, 1], "counts": [1, 2]}}',
+        '{"web-edu": {"mean": "x", "edges": [0, 1], "counts": [1]}}',
+        '{"web-edu": {"mean": null, "edges": [0, 1], "counts": [1]}}',
+    ],
+)
+def test_a_damaged_file_of_histograms_is_named(text, tmp_path):
+    file = tmp_path / "figure_sectional.json"
+    file.write_text(text)
+    with pytest.raises(CorruptFileError, match=r"figure_sectional\.json: "):
+        figures._sectional(tmp_path, print)
+    file.write_text('{"web-edu": {"mean": 0.1, "edges": [0, 1], "counts": [1]}}')
+    assert set(figures._histograms(file)) == {"web-edu"}

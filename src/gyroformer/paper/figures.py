@@ -5,7 +5,6 @@ ancestors by width, from rows of ``reproduce hierarchies``; ``sectional``: how c
 twelve networks are; ``pca``: embeddings, flat beside curved.
 """
 
-import csv
 import io
 import json
 from collections.abc import Callable
@@ -16,13 +15,14 @@ import numpy as np
 import torch
 
 from gyroformer.durable import write_durably
-from gyroformer.errors import MissingPartError
+from gyroformer.errors import CorruptFileError, MissingPartError
 from gyroformer.jobs.flatten import principal
 from gyroformer.jobs.pool import run_folder
 from gyroformer.paper.summary import values_of
 from gyroformer.paper.tables import DOT, NETWORKS, TABLES, TWINS, WIDTHS, Cell
 from gyroformer.report.projection import centred_tangents
-from gyroformer.runs.rows import Rows, write_table
+from gyroformer.runs.rows import Number, Rows, checked_rows, write_table
+from gyroformer.untrusted import read_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,16 +123,11 @@ def _drawn_before(file: Path, dataset: str) -> list[dict[str, Any]]:
     """Return the rows of a data set in the file of the numbers behind a picture; empty if there are none."""
     if not file.exists():
         return []
-    with file.open(newline="", encoding="utf-8") as lines:
-        found = [row for row in csv.DictReader(lines) if row["dataset"] == dataset]
+    numbers = {"epoch": Number(int, low=0), "map": Number(low=0, high=100), "curvature": Number()}
     return [
-        {
-            "dataset": dataset,
-            "epoch": int(row["epoch"]),
-            "map": float(row["map"]),
-            "curvature": float(row["curvature"]),
-        }
-        for row in found
+        {"dataset": dataset, **{name: of.read(row[name]) for name, of in numbers.items()}}
+        for row in checked_rows(file, ("dataset", *numbers), numbers)
+        if row["dataset"] == dataset
     ]
 
 
@@ -213,7 +208,7 @@ def _sectional(results: Path, tell: Callable[[str], None]) -> "Figure":
     from gyroformer.graphs.analysis.curvature import graph_curvature
 
     file = results / "figure_sectional.json"
-    known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    known = _histograms(file)
     for name in GRAPHS:
         if name not in known:
             tell(f"sectional curvature of {name}")
@@ -239,6 +234,22 @@ def _sectional(results: Path, tell: Callable[[str], None]) -> "Figure":
         axis.set_yticks([])
     figure.supxlabel("sectional curvature of a triple; the line and the number are the mean", fontsize=8)
     return figure
+
+
+def _histograms(file: Path) -> dict[str, Any]:
+    """Return the histograms of a file by network, none if there is no file; CorruptFileError for what none can be."""
+    known = read_json(file) if file.exists() else {}
+    for name, one in known.items():
+        try:
+            numbers = np.array([one["mean"], *one["edges"], *one["counts"]], dtype=float)
+            whole = len(one["edges"]) == len(one["counts"]) + 1 > 1 and bool(np.isfinite(numbers).all())
+        except (KeyError, TypeError, ValueError):
+            whole = False
+        if not whole:
+            raise CorruptFileError(
+                f"{file}: the histogram of {name} is damaged: restore the file, or remove it to compute all anew"
+            )
+    return known
 
 
 def _pca(runs: Path) -> "Figure | None":

@@ -154,11 +154,7 @@ def read_rows(path: Path) -> dict[tuple[str, ...], Row]:
     if not path.exists():
         return {}
     rows: dict[tuple[str, ...], tuple[int, Row]] = {}
-    for line, row in _numbered_rows(path, COLUMNS, NUMBERS):
-        if row["metric"] not in HEADLINES:
-            raise _damaged(
-                path, f"line {line}: metric must be one of {', '.join(HEADLINES)}, got {row['metric']!r}"
-            )
+    for line, row in _numbered_rows(path, COLUMNS, NUMBERS, {"metric": HEADLINES}):
         before, first = rows.setdefault(tuple(row[name] for name in KEY), (line, row))
         if differs := which_differs(first, row):
             raise CorruptFileError(
@@ -197,19 +193,25 @@ def _about(row: Row) -> str:
     return f"{row['dataset']}, {row['model']}, seed {row['seed']}"
 
 
-def checked_rows(path: Path, columns: Sequence[str], numbers: Mapping[str, Number]) -> list[Row]:
+def checked_rows(
+    path: Path,
+    columns: Sequence[str],
+    numbers: Mapping[str, Number],
+    names: Mapping[str, Sequence[str]] | None = None,
+) -> list[Row]:
     """Return the rows of a CSV file that this package wrote; CorruptFileError for any that it did not.
 
     Args:
         path: the file.
-        columns: what a row has.
-        numbers: columns of numbers.
+        columns: what a row must have.
+        numbers: columns of numbers; one that a row need not have may be empty.
+        names: columns whose entries are one of several names.
     """
-    return [row for _, row in _numbered_rows(path, columns, numbers)]
+    return [row for _, row in _numbered_rows(path, columns, numbers, names or {})]
 
 
 def _numbered_rows(
-    path: Path, columns: Sequence[str], numbers: Mapping[str, Number]
+    path: Path, columns: Sequence[str], numbers: Mapping[str, Number], names: Mapping[str, Sequence[str]]
 ) -> list[tuple[int, Row]]:
     """Return the rows with their lines."""
     try:
@@ -218,21 +220,20 @@ def _numbered_rows(
             missing = [name for name in columns if name not in (reader.fieldnames or ())]
             if missing:
                 raise ValueError(f"it has no column {missing[0]!r}")
-            return [(reader.line_num, _checked(row, reader.line_num, numbers)) for row in reader]
+            return [(reader.line_num, _checked(row, reader.line_num, numbers, names)) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
-        raise _damaged(path, str(error)) from None
+        raise CorruptFileError(f"{path}: is not a file of results ({error}); restore it") from None
 
 
-def _damaged(path: Path, why: str) -> CorruptFileError:
-    return CorruptFileError(f"{path}: is not a file of results ({why}); restore it")
-
-
-def _checked(row: Row, line: int, numbers: Mapping[str, Number]) -> Row:
+def _checked(row: Row, line: int, numbers: Mapping[str, Number], names: Mapping[str, Sequence[str]]) -> Row:
     if None in row or None in row.values():
         raise ValueError(f"line {line} does not have as many entries as there are columns")
     for name, number in numbers.items():
-        if not number.takes(row[name]):
+        if not number.takes(row.get(name, "")):
             raise ValueError(f"line {line}: {name} must be {number.about}, got {row[name]!r}")
+    for name, known in names.items():
+        if row[name] not in known:
+            raise ValueError(f"line {line}: {name} must be one of {', '.join(known)}; got {row[name]!r}")
     return row
 
 
