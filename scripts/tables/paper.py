@@ -194,6 +194,7 @@ def paper_costs() -> str:
             row["dataset"],
             f"`{row['model']}`",
             row["part"],
+            str(row["threads"]),
             f"{row['milliseconds']:.1f}",
             "–" if row["ratio"] is None else f"{row['ratio']:.2f}",
             "–" if row["megabytes"] is None else f"{row['megabytes']:.0f}",
@@ -202,4 +203,4 @@ def paper_costs() -> str:
     ]
     if not rows:
         return "Not measured yet."
-    return markdown(["data set", "model", "pass", "ms", "of `tokengt`'s", "MB"], rows, text=3)
+    return markdown(["data set", "model", "pass", "threads", "ms", "of `tokengt`'s", "MB"], rows, text=3)

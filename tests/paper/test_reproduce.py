@@ -2,7 +2,6 @@
 
 import dataclasses as dc
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from gyroformer.models import MODELS
 from gyroformer.options import option
 from gyroformer.options.training import TrainOptions
 from gyroformer.paper import summary, tables
-from gyroformer.paper.costs import Cost, cost_rows
 from gyroformer.paper.run import run_cells
 from gyroformer.paper.summary import collected, differences, is_ours
 from gyroformer.paper.tables import TABLES, Column, Table, Variant, printed, published
@@ -265,42 +263,14 @@ def test_a_part_of_a_table_has_the_p_values_of_the_whole(tmp_path):
     assert part[0]["holm"] > part[0]["t"]
 
 
-def test_costs_that_were_measured_before_stay():
-    def cost(model, part, milliseconds):
-        return Cost("web-edu", model, part, milliseconds, 0.1, None, repeats=20, threads=1)
-
-    kept = cost_rows([cost("tokengt", "training", 10.0), cost("gcn", "training", 4.0)])
-    rows = cost_rows([cost("fpst", "training", 12.0), cost("gcn", "training", 5.0)], kept)
-    assert [(row["model"], row["ratio"]) for row in rows] == [("fpst", 1.2), ("tokengt", 1.0), ("gcn", 0.5)]
-
-
-@pytest.mark.skipif(not os.environ.get("GYROFORMER_DATA"), reason="GYROFORMER_DATA is not set")
-def test_costs_are_measured_and_shown(tmp_path):
-    words = ["costs", "--models", "fpst,tokengt", "--datasets", "web-edu", "--results", tmp_path]
-    found = json.loads(call(*words, "--json").stdout)["rows"]
-    assert {(row["model"], row["part"]) for row in found} == {
-        (model, part) for model in ("fpst", "tokengt") for part in ("inference", "training")
-    }
-    assert all(row["milliseconds"] > 0 and row["repeats"] == 20 for row in found)
-    # a step forms tensors of all tokens, whatever earlier steps have left to the allocator
-    assert all(row["megabytes"] is None or row["megabytes"] > 1 for row in found if row["part"] == "training")
-    assert [row["ratio"] for row in found if row["model"] == "tokengt"] == [1.0, 1.0]
-    assert json.loads(call(*words, "--collect-only", "--json").stdout)["rows"] == found
-
-
-def test_costs_of_a_graph_that_is_not_there_are_an_error(tmp_path, monkeypatch):
-    monkeypatch.setenv("GYROFORMER_DATA", str(tmp_path / "nothing"))
-    words = ["costs", "--models", "gcn", "--datasets", "web-edu", "--results", tmp_path]
-    done = call(*words, code=3)
-    assert "web-edu" in done.stderr
-    assert "Traceback" not in done.output
-    assert len(done.stderr.strip().splitlines()) == 1
-
-
 @pytest.mark.parametrize(
     "words, said",
     [
         (["costs", "--seeds", "2"], "leave --seeds out"),
+        (["costs", "--workers", "1"], "leave --workers out"),
+        (["costs", "--out", "runs"], "leave --out out"),
+        (["costs", "--again"], "leave one of them out"),
+        (["table1", "--again"], "--again is for costs"),
         (["table3"], "nothing to reproduce is called 'table3'; did you mean 'table"),
         (["table1", "--models", "fpts"], "table1 has no row 'fpts'; did you mean 'fpst'"),
         (["costs", "--models", "fpts"], "table1 has no row 'fpts'; did you mean 'fpst'"),
@@ -313,6 +283,31 @@ def test_wrong_words_are_one_line(words, said):
     done = call(*words, "--collect-only", code=2)
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("what", ["table1", "costs", "figures"])
+def test_rows_of_a_folder_that_is_not_there_are_an_error(what, tmp_path):
+    done = call(what, "--collect-only", "--results", tmp_path / "nowhere", code=3)
+    assert "nowhere: is no folder" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_file_in_place_of_the_folder_of_runs_is_said_before_any_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("gyroformer.paper.run.run_all", None)
+    (tmp_path / "plain.txt").touch()
+    done = call("table1", "--results", tmp_path, "--out", tmp_path / "plain.txt", code=3)
+    assert "plain.txt: cannot be created" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_what_to_do_without_rows_is_said_by_what_was_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr("gyroformer.paper.run.run_all", lambda *runs, **options: ["a run: did not work"])
+    words = ["table1", "--results", tmp_path, "--out", tmp_path / "runs"]
+    said = call(*words, code=1)
+    assert "no run has finished" in said.stdout
+    assert "--collect-only" not in said.output
+    assert "without --collect-only" in call(*words, "--collect-only").stdout
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from gyroformer.cli.many_runs import SOME_FAILED, many_runs
 from gyroformer.cli.options import Json
 from gyroformer.cli.terminal import print_json, print_table, say
 from gyroformer.durable import check_target, make_folder
-from gyroformer.errors import UsageError, did_you_mean
+from gyroformer.errors import DataError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from gyroformer.paper.tables import Cell
@@ -19,11 +19,18 @@ if TYPE_CHECKING:
 KNOWN = ("table1", "table2", "ablations", "hierarchies", "links", "widths", "one-head", "costs", "figures")
 #: where the pictures go
 PICTURES = Path("docs/figures")
+#: options that say nothing about costs, and why
+NOT_FOR_COSTS = {
+    "seeds": "costs are medians of repeats on one model",
+    "workers": "costs are measured one after the other, undisturbed",
+    "out": "costs have no run folders",
+}
 
 Line = tuple[str, ...]
 
 
 def reproduce(
+    context: typer.Context,
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(KNOWN)}.", show_default=False)],
     models: Annotated[
         str | None, typer.Option(help="Models, with commas between (default: all).", show_default=False)
@@ -43,13 +50,17 @@ def reproduce(
         bool,
         typer.Option("--collect-only", help="Run nothing: show what the rows say so far (figures: draw it)."),
     ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Costs only: measure anew what has its rows.")
+    ] = False,
     results: Annotated[Path, typer.Option(help="Folder of the files of rows.")] = Path("results"),
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/reproduce"),
     as_json: Json = False,
 ) -> None:
     """Repeat the paper: every model, data set and seed, all kept, beside the printed numbers.
 
-    Finished runs are skipped and interrupted ones resumed: stop the command whenever you like.
+    Finished runs are skipped and interrupted ones resumed: stop the command whenever you like. Costs that this
+    generation of the code has with as many threads are skipped too, unless --again is given.
 
     Example: gyroformer reproduce table1 --models fpst,tokengt --datasets web-edu --workers 2
     """
@@ -57,23 +68,47 @@ def reproduce(
         near = did_you_mean(what, KNOWN)
         raise UsageError(f"nothing to reproduce is called {what!r}{near} (known: {', '.join(KNOWN)})")
     chosen = _words(datasets, "--datasets"), _words(models, "--models")
+    given = [name for name in context.params if _is_given(context, name)]
     if what == "costs":
-        _costs(*chosen, seeds, results, threads=threads, collect_only=collect_only, as_json=as_json)
+        _refuse_unused(given)
+        _check_names(*chosen)
+        _check_folders(results, None, must_exist=collect_only and "results" in given, write=not collect_only)
+        if not collect_only:
+            _measure(*chosen, results / "costs.csv", threads=threads, again=again)
+        _show_costs(*chosen, results / "costs.csv", as_json=as_json)
         return
+    if again:
+        raise UsageError("--again is for costs: finished runs are not done again; leave it out")
     cells = _cells(what, *chosen, seeds)
     failed: list[str] = []
+    _check_folders(results, out, must_exist=collect_only and "results" in given, write=not collect_only)
     if not collect_only:
-        make_folder(results)
-        check_target(results / "rows.csv", "--results")
         failed = _run(cells, results, out, workers, threads)
     rows = _all_rows(results)
     if what == "figures":
         _figures(rows, results, out, as_json=as_json)
     else:
-        _summary(what, cells, seeds, rows, failed, as_json=as_json)
+        _summary(what, cells, seeds, rows, failed, collect_only=collect_only, as_json=as_json)
     if failed:
         say(f"{len(failed)} runs failed, the first: {failed[0]}", err=True)
         raise typer.Exit(SOME_FAILED)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _check_folders(results: Path, out: Path | None, *, must_exist: bool, write: bool) -> None:
+    """Raise unless rows can be read or, to ``write``, rows and runs can be written: before the work, not run by run."""
+    if must_exist and not results.is_dir():
+        raise DataError(f"--results {results}: is no folder; name the one that holds the files of rows")
+    if write:
+        make_folder(results)
+        check_target(results / "rows.csv", "--results")
+        if out is not None:
+            make_folder(out)
+            check_target(out / "run", "--out")
 
 
 def _cells(what: str, datasets: list[str], models: list[str], seeds: int | None) -> "list[Cell]":
@@ -121,46 +156,51 @@ def _all_rows(results: Path) -> "Rows":
     return read_files(results / f"{name}.csv" for name in TABLES)
 
 
-def _costs(
-    datasets: list[str],
-    models: list[str],
-    seeds: int | None,
-    results: Path,
-    *,
-    threads: int,
-    collect_only: bool,
-    as_json: bool,
-) -> None:
-    """Measure the costs, or show those that are kept."""
-    from gyroformer.paper.costs import cost_rows, measure_costs, paper_models, read_costs
-    from gyroformer.paper.tables import NETWORKS, TABLES
-    from gyroformer.runs.rows import write_table
+def _refuse_unused(given: list[str]) -> None:
+    for name, why in NOT_FOR_COSTS.items():
+        if name in given:
+            raise UsageError(f"{why}: leave --{name} out")
+    if {"again", "collect_only"} <= {*given}:
+        raise UsageError("--again measures and --collect-only does not: leave one of them out")
+
+
+def _check_names(datasets: list[str], models: list[str]) -> None:
+    from gyroformer.paper.tables import TABLES
 
     TABLES["table1"].cells(datasets, models)  # names that are not there are said
-    if seeds is not None:
-        raise UsageError("costs are medians of repeats on one model: leave --seeds out")
-    file = results / "costs.csv"
-    if not collect_only:
-        # as they come: whoever stops the command keeps what is measured
-        for costs in measure_costs(
-            datasets or NETWORKS, models or paper_models(), threads=threads, tell=_say
-        ):
-            measured = cost_rows(costs, read_costs(file))
-            write_table(file, list(measured[0]), measured)
+
+
+def _measure(datasets: list[str], models: list[str], file: Path, *, threads: int, again: bool) -> None:
+    """Measure the costs that are not kept, or all of them ``again``."""
+    from gyroformer.paper.costs import add_costs, measure_costs, not_measured, paper_models, read_costs
+    from gyroformer.paper.tables import NETWORKS
+
+    kept = read_costs(file)
+    wanted = datasets or NETWORKS, models or paper_models()
+    left = not_measured([] if again else kept, *wanted, threads=threads)
+    # as they come: whoever stops the command keeps what is measured
+    for costs in measure_costs(left, threads=threads, tell=_say):
+        add_costs(file, costs)
+
+
+def _show_costs(datasets: list[str], models: list[str], file: Path, *, as_json: bool) -> None:
+    from gyroformer.paper.costs import as_result, read_costs
+
     rows = [
-        row
+        as_result(row)
         for row in read_costs(file)
         if (not datasets or row["dataset"] in datasets) and (not models or row["model"] in models)
     ]
     if as_json:
         print_json({"table": "costs", "rows": rows})
         return
-    head = ("data set", "model", "pass", "ms", "of TokenGT's", "MB")
+    head = ("data set", "model", "pass", "threads", "ms", "of TokenGT's", "MB")
     lines = [
         (
             row["dataset"],
             row["model"],
             row["part"],
+            str(row["threads"]),
             f"{row['milliseconds']:.1f}",
             "" if row["ratio"] is None else f"{row['ratio']:.2f}",
             "" if row["megabytes"] is None else f"{row['megabytes']:.0f}",
@@ -179,7 +219,14 @@ def _figures(rows: "Rows", results: Path, out: Path, *, as_json: bool) -> None:
 
 
 def _summary(
-    what: str, cells: "list[Cell]", seeds: int | None, rows: "Rows", failed: list[str], *, as_json: bool
+    what: str,
+    cells: "list[Cell]",
+    seeds: int | None,
+    rows: "Rows",
+    failed: list[str],
+    *,
+    collect_only: bool,
+    as_json: bool,
 ) -> None:
     from gyroformer.paper.summary import collected, differences
     from gyroformer.paper.tables import TABLES
@@ -192,7 +239,8 @@ def _summary(
         print_json({"table": what, "rows": found, "differences": pairs, "failed": failed})
         return
     if not found:
-        say(f"{what}: there are no rows yet; run the command without --collect-only")
+        todo = "run the command without --collect-only" if collect_only else "no run has finished"
+        say(f"{what}: there are no rows yet; {todo}")
         return
     print_table(*_means(found), numbers=range(2, 8))
     say(
