@@ -333,7 +333,12 @@ def _git(folder: Path, *words: str) -> str | None:
     """Return what git says in a folder; None if there is no git."""
     try:
         done = subprocess.run(
-            ["git", *words], cwd=folder, capture_output=True, encoding="utf-8", errors="replace", timeout=10
+            ["git", "--no-optional-locks", *words],
+            cwd=folder,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=10,
         )
     except OSError:
         return None
