@@ -37,7 +37,11 @@ def test_every_model_may_choose_its_features_and_every_point_is_a_job(model, kin
     search = search_of(files, model=model)
     space = search.space(kind)
     assert {ENTRIES[kind], *FEATURES} <= set(space)
-    starts = starts_of(space, search.job(), kind)
+    first, *starts = starts_of(space, search.job(), kind)
+    usual = make_job("classify", model={"name": model}, has_features=True)
+    assert first["features.mixing"] == usual.features.mixing
+    assert first["training.weight_decay"] == usual.training.weight_decay
+    assert first["features.entries"] == {"words": "row", "numbers": "quantile", "vectors": "zscore"}[kind]
     for start, given in zip(starts, STARTS[kind], strict=True):
         assert start["features.entries"] in ENTRIES[kind].values
         assert {name: start[name] for name in given if name.startswith("features.")}.items() <= given.items()
@@ -115,8 +119,8 @@ def test_a_study_that_was_stopped_ends_as_one_that_was_not(first, files, tmp_pat
     assert run_search(search_of(files, 7), parts) == at_once
     tried = [[trial.params for trial in study_of(files, storage).trials] for storage in (whole, parts)]
     assert tried[0] == tried[1]
-    entries = [point["features.entries"] for point in tried[1][:4]]
-    assert entries == [start["features.entries"] for start in STARTS["numbers"]]
+    entries = [point["features.entries"] for point in tried[1][:5]]
+    assert entries == ["quantile", *(start["features.entries"] for start in STARTS["numbers"])]
 
 
 def test_another_seed_is_another_study(files):

@@ -13,7 +13,7 @@ from gyroformer.models import get_model
 from gyroformer.options import as_plain
 from gyroformer.options.check import choices_of
 from gyroformer.options.models import ActiveOptions, HGNNOptions
-from gyroformer.settings import JobSettings
+from gyroformer.settings import JobSettings, make_job
 
 
 @dc.dataclass(frozen=True)
@@ -122,6 +122,8 @@ NUMBERS: tuple[dict[str, Any], ...] = (
     # of many steps for each number some can be left out
     {"features.entries": "quantile", **BESIDE_NEIGHBOURS, **NOTHING_LOST, **dict.fromkeys(DROPOUTS, 0.2)},
 )
+#: what ``entries = "suited"`` of the usual recipes comes to
+SUITED: dict[Kind, str] = {"words": "row", "numbers": "quantile", "vectors": "zscore"}
 STARTS: dict[Kind, tuple[dict[str, Any], ...]] = {"words": WORDS, "vectors": WORDS, "numbers": NUMBERS}
 
 
@@ -133,23 +135,37 @@ def space_of(job: JobSettings, features: Kind | None) -> list[Choice]:
 
 
 def starts_of(space: list[Choice], job: JobSettings, features: Kind | None) -> list[dict[str, Any]]:
-    """Return the points that a study begins with, by the choices' names: none without features.
+    """Return the points that a study begins with, by the choices' names: the usual recipe, then several preparations.
 
-    What a start does not say is as the job has it, but for dropout; a value that is not among those tried is left to
-    the search.
+    What a preparation does not say is as the job has it, but for dropout; a value that is not among those tried is
+    left to the search.
     """
+    first = _usual_start(space, job, features)
     if features is None:
-        return []
+        return [first]
     usual = {
         choice.name: own
         for choice in space
         if choice.path not in DROPOUTS and (own := _at(job, choice.path)) in choice.values
     }
     names = {choice.name for choice in space}
-    return [
+    starts = [
         {**usual, **{name: value for name, value in start.items() if name in names}}
         for start in STARTS[features]
     ]
+    return [first, *starts]
+
+
+def _usual_start(space: list[Choice], job: JobSettings, features: Kind | None) -> dict[str, Any]:
+    """Return what the usual recipe for a graph of one's own says of the space: no search is to find less than that.
+
+    A data set's own recipe is not meant: it would be what an earlier search has found.
+    """
+    usual = make_job(job.task, has_features=features is not None, model={"name": job.model.name})
+    start = {choice.name: own for choice in space if (own := _at(usual, choice.path)) in choice.values}
+    if features is not None and any(choice.name == "features.entries" for choice in space):
+        start["features.entries"] = SUITED[features]
+    return start
 
 
 def _at(job: JobSettings, path: str) -> Any:
