@@ -143,7 +143,7 @@ def test_stored_masks_are_read_and_judged(tmp_path):
     data = graph(4, name="texas")
     rows = np.eye(4, dtype=np.uint8)
     stored(tmp_path, 3, train_mask=rows[0] + rows[3], val_mask=rows[1], test_mask=rows[2])
-    split = make_split(data, index=3, folder=tmp_path)
+    split = make_split(data, "geom-gcn", index=3, folder=tmp_path)
     assert (split.name, split.index, split.train.tolist(), split.test.tolist()) == (
         "geom-gcn",
         3,
@@ -151,18 +151,18 @@ def test_stored_masks_are_read_and_judged(tmp_path):
         [2],
     )
     with pytest.raises(DataError, match=r"2_4\.npz: not found; run gyroformer datasets texas"):
-        make_split(data, index=4, folder=tmp_path)
+        make_split(data, "geom-gcn", index=4, folder=tmp_path)
     with pytest.raises(UsageError, match="no number 10"):
-        make_split(data, index=10, folder=tmp_path)
+        make_split(data, "geom-gcn", index=10, folder=tmp_path)
     stored(tmp_path, 4, train_mask=rows[0], val_mask=rows[0], test_mask=rows[2])
     with pytest.raises(DataError, match="leaks"):
-        make_split(data, index=4, folder=tmp_path)
+        make_split(data, "geom-gcn", index=4, folder=tmp_path)
     stored(tmp_path, 4, train_mask=rows[0])
     with pytest.raises(DataError, match="has no array 'val_mask'"):
-        make_split(data, index=4, folder=tmp_path)
+        make_split(data, "geom-gcn", index=4, folder=tmp_path)
     stored(tmp_path, 4, train_mask=rows[0, :3], val_mask=rows[1], test_mask=rows[2])
     with pytest.raises(DataError, match="the graph has 4"):
-        make_split(data, index=4, folder=tmp_path)
+        make_split(data, "geom-gcn", index=4, folder=tmp_path)
 
 
 @pytest.mark.data

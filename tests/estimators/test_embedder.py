@@ -24,9 +24,11 @@ def embedder(tree):
 
 
 def test_a_tree_is_learned(tree):
-    before = gf.GraphEmbedder(epochs=1, random_state=0).fit(tree).score()
-    after = gf.GraphEmbedder(epochs=80, random_state=0).fit(tree).score()
-    assert after > max(0.9, before)
+    # from disorder: a start along the tree itself may leave nothing to learn
+    before = gf.GraphEmbedder(epochs=1, random_state=0, start="random").fit(tree).score()
+    after = gf.GraphEmbedder(epochs=80, random_state=0, start="random").fit(tree).score()
+    assert before < 0.7
+    assert after > 0.9
 
 
 def test_the_embedding(embedder, tree):
