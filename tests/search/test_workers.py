@@ -63,7 +63,7 @@ def test_workers_end_with_the_command_that_is_killed(files, tmp_path):
         command.kill()
         command.wait()
     try:
-        wait_for(lambda: all(is_gone(pid) for pid in pids), seconds=15)
+        wait_for(lambda: all(is_gone(pid) for pid in pids))
     finally:
         for pid in pids:
             if not is_gone(pid):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: seconds between looks whether all workers live
 LOOK = 1.0
 #: seconds that a worker has to queue its trial again when the command that started it is gone
-LAST_WORDS = 5.0
+LAST_WORDS = 20.0
 
 
 @dc.dataclass(frozen=True)
