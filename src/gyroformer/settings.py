@@ -184,7 +184,13 @@ def make_job(
     name = (
         recipe
         or TASKS[task].own_recipe(asked)
-        or usual_recipe(task, model=model, dataset=dataset, features=has_features)
+        or usual_recipe(
+            task,
+            model=model,
+            dataset=dataset,
+            split=values.get("objective", {}).get("split"),
+            features=has_features,
+        )
     )
     base = read_recipe(task, name)
     _check_recipe(base, name, model)

@@ -13,12 +13,13 @@ ALL = [(task, name) for task in TASKS for name in recipe_names(task)]
 
 @pytest.mark.parametrize("task, name", ALL)
 def test_every_recipe_is_whole(task, name):
-    dataset, _, model = name.rpartition("/")
+    owner, _, model = name.rpartition("/")
+    dataset, _, split = owner.partition("/")
     job = make_job(task, recipe=name, model={"name": model} if model in gf.MODELS else {})
     assert job.recipe == name
     assert read_recipe(task, name).get("model", {}).get("options", {}).items() <= job.model.options.items()
     if dataset:
-        assert dataset in DATASETS
+        assert split in ("", *DATASETS[dataset].splits)
         assert model in gf.MODELS
     elif name not in ("default", "plain", "paper", "networks", "hierarchy", "plane", *gf.MODELS):
         assert name in DATASETS
@@ -43,6 +44,7 @@ def test_the_usual_recipe():
     assert usual_recipe("link", model="fpst", dataset="airport") == "airport"
     assert usual_recipe("link", model="tokengt", dataset="airport") == "airport"
     assert usual_recipe("classify", model="fpst", dataset="cora") == "cora/fpst"
+    assert usual_recipe("classify", model="mlp", dataset="airport", split="clean") == "airport/mlp"
     assert usual_recipe("classify", model="fpst", dataset="my.csv") == "default"
     assert usual_recipe("classify", model="fpst", dataset="my.csv", features=False) == "plain"
     assert usual_recipe("embed", model="fpst", dataset="my.csv", features=False) == "default"

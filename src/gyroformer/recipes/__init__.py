@@ -1,8 +1,9 @@
 """Named settings for a task, as TOML files in a folder a task.
 
-Which one is used when none is named: ``DATASET/MODEL``, found by ``gyroformer tune``, or ``MODEL``, where there is
-one; else, for models on tokens, the data set's own, ``plain`` for a graph without features, or ``default``; for graph
-networks ``networks``. ``paper`` holds what the paper prints. A file that ends in ``.toml`` is a recipe too.
+Which one is used when none is named: ``DATASET/SPLIT/MODEL`` or ``DATASET/MODEL``, found by ``gyroformer tune``, or
+``MODEL``, where there is one; else, for models on tokens, the data set's own, ``plain`` for a graph without features,
+or ``default``; for graph networks ``networks``. ``paper`` holds what the paper prints. A file that ends in ``.toml``
+is a recipe too.
 """
 
 import functools
@@ -29,10 +30,20 @@ def recipe_names(task: str) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def usual_recipe(task: str, *, model: str, dataset: str, features: bool = True) -> str:
-    """Return the name of the recipe that is used when none is named; ``features``: whether the graph has any."""
+def usual_recipe(
+    task: str, *, model: str, dataset: str, split: str | None = None, features: bool = True
+) -> str:
+    """Return the name of the recipe that is used when none is named.
+
+    Args:
+        task: the task.
+        model: the model's name.
+        dataset: the data set's name; that of no data set for another graph.
+        split: the split that is asked for, if any: a data set may have recipes for one that was searched apart.
+        features: whether the graph has node features.
+    """
     known = recipe_names(task)
-    for own in (f"{dataset}/{model}", model):
+    for own in (f"{dataset}/{split}/{model}", f"{dataset}/{model}", model):
         if own in known:
             return own
     if not get_model(model).tokens:
