@@ -59,7 +59,10 @@ def test_every_way_to_print(name, capsys, caplog):
     assert err == visible(name) + "\n"
 
 
-HEAD, ROW = ("data set", "row", "difference"), ("web-edu", "no eigenvectors among the tokens of " * 3, "+0.10")
+HEAD, ROW = (
+    ("data set", "row", "difference"),
+    ("web-edu", "no eigenvectors among the tokens of " * 3, "+0.10"),
+)
 
 
 def test_a_table_in_a_file_has_a_line_for_each_row(capsys):
