@@ -194,6 +194,9 @@ def _show_costs(datasets: list[str], models: list[str], file: Path, *, as_json: 
     if as_json:
         print_json({"table": "costs", "rows": rows})
         return
+    if not rows:
+        say("costs: there are no rows yet; run the command without --collect-only")
+        return
     head = ("data set", "model", "pass", "threads", "ms", "of TokenGT's", "MB")
     lines = [
         (
