@@ -272,6 +272,10 @@ def test_a_part_of_a_table_has_the_p_values_of_the_whole(tmp_path):
         (["costs", "--again"], "leave one of them out"),
         (["table1", "--again"], "--again is for costs"),
         (["table3"], "nothing to reproduce is called 'table3'; did you mean 'table"),
+        (
+            ["table2", "--models", "hyp-attention", "--datasets", "pubmed"],
+            "table2 has none of hyp-attention on pubmed",
+        ),
         (["table1", "--models", "fpts"], "table1 has no row 'fpts'; did you mean 'fpst'"),
         (["costs", "--models", "fpts"], "table1 has no row 'fpts'; did you mean 'fpst'"),
         (["figures", "--seeds", "2"], "the figures have data sets, models and seeds of their own"),
