@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 
 from gyroformer.models import get_model
-from gyroformer.paper.tables import TABLES, Column, Table
+from gyroformer.paper.table import Column, Table
+from gyroformer.paper.tables import TABLES
 
 RECIPES = Path(__file__).parents[1] / "src" / "gyroformer" / "recipes"
 #: runs of each trial: several draws where validation parts are small, or where one cannot tell trials apart

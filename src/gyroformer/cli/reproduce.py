@@ -13,7 +13,7 @@ from gyroformer.durable import check_target, make_folder
 from gyroformer.errors import DataError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from gyroformer.paper.tables import Cell
+    from gyroformer.paper.table import Cell
     from gyroformer.runs.rows import Rows
 
 KNOWN = ("table1", "table2", "ablations", "hierarchies", "links", "widths", "one-head", "costs", "figures")
