@@ -45,6 +45,7 @@ def test_the_usual_recipe():
     # a split without recipes of its own has the data set's
     assert usual_recipe("classify", model="fpst", dataset="airport", split="random") == "airport/fpst"
     assert usual_recipe("classify", model="fpst", dataset="cora") == "cora/fpst"
+    assert usual_recipe("classify", model="mlp", dataset="airport", split="legacy") == "airport/legacy/mlp"
     assert usual_recipe("classify", model="mlp", dataset="airport", split="clean") == "airport/mlp"
     assert usual_recipe("classify", model="fpst", dataset="my.csv") == "default"
     assert usual_recipe("classify", model="fpst", dataset="my.csv", features=False) == "plain"
