@@ -19,6 +19,7 @@ from gyroformer.processes.launch import speaks
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
 
@@ -59,10 +60,7 @@ def terminal(**options: Any) -> "Console":
 
 
 def print_table(head: Sequence[str], lines: Iterable[Sequence[str]], *, numbers: Container[int] = ()) -> None:
-    """Print a table on stdout; the columns at the places ``numbers`` are aligned at the right. No cell is cut short.
-
-    A terminal that is too narrow gets cells of several lines; a file or a pipe has no width to keep to.
-    """
+    """Print a table on stdout; the columns at the places ``numbers`` are aligned at the right. No cell is cut short."""
     from rich.table import Table
 
     lines = [*lines]
@@ -72,6 +70,11 @@ def print_table(head: Sequence[str], lines: Iterable[Sequence[str]], *, numbers:
         table.add_column(name, justify=justify, overflow="fold", min_width=_longest_word(lines, place))
     for line in lines:
         table.add_row(*line)
+    show(table)
+
+
+def show(table: "Table") -> None:
+    """Print a table on stdout: on a narrow terminal with cells of several lines; a file has no width to keep to."""
     terminal(width=None if sys.stdout.isatty() else UNBOUNDED).print(table)
 
 
