@@ -169,6 +169,7 @@ TABLES = {
                 dc.replace(_drawn(name, test_nodes), task="classify", seeds=10)
                 for name, test_nodes in (("texas", 37), ("cornell", 37), ("actor", 1520))
             ),
+            Column("airport", "legacy", task="classify", test_nodes=524, seeds=10),
         ),
         ABLATIONS,
         seeds=(5, 5),
