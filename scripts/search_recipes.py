@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 
 from gyroformer.models import get_model
-from gyroformer.paper.tables import TABLES, Column, Table
+from gyroformer.paper.table import Column, Table
+from gyroformer.paper.tables import TABLES
 
 RECIPES = Path(__file__).parents[1] / "src" / "gyroformer" / "recipes"
 #: runs of each trial: several draws where validation parts are small, or where one cannot tell trials apart
@@ -40,16 +41,17 @@ def main() -> None:
     asked = parser.parse_args()
     table = TABLES[asked.table]
     columns = {column.name: column for column in table.columns}
+    variants = {variant.name: variant for variant in table.variants}
     datasets = asked.datasets.split(",") if asked.datasets else [*columns]
-    models = asked.models.split(",") if asked.models else table.models
-    for given, known in ((datasets, columns), (models, table.models)):
+    models = asked.models.split(",") if asked.models else [*variants]
+    for given, known in ((datasets, columns), (models, variants)):
         for name in given:
             if name not in known:
                 parser.error(f"nothing in {table.name} is called {name!r} (known: {', '.join(known)})")
     for dataset in datasets:
         for model in models:
             path = recipe_file(table, columns[dataset], model)
-            if path.exists():
+            if path.exists() or not variants[model].is_for(columns[dataset]):
                 continue
             words = search_of(table, columns[dataset], model, asked.trials)
             print(" ".join(["gyroformer", *words]), flush=True)

@@ -4,8 +4,10 @@ import json
 
 from gyroformer.models import MODELS
 from gyroformer.paper.costs import read_costs
+from gyroformer.paper.printed import printed, published
 from gyroformer.paper.summary import collected, differences
-from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, TWINS, WIDTHS, Column, printed, published
+from gyroformer.paper.table import TWINS, Column
+from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, WIDTHS
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
 from gyroformer.runs.rows import Rows, key_of, read_files
 from tables.markdown import ROOT, markdown, runs, spread

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import gyroformer
 from gyroformer.cli import progress
 from gyroformer.cli.app import app
-from gyroformer.cli.terminal import print_json, say, styled, terminal, visible
+from gyroformer.cli.terminal import print_json, print_table, say, styled, terminal, visible
 
 HOSTILE = [
     "[/i]", "[bold]", "[red]c", "[link=x]", ":smile:", "\x1b[31mred", "\x1b]0;title\x07", "a\nerror: b",
@@ -57,6 +57,28 @@ def test_every_way_to_print(name, capsys, caplog):
     out, err = capsys.readouterr()
     assert safe(out)
     assert err == visible(name) + "\n"
+
+
+HEAD, ROW = (
+    ("data set", "row", "difference"),
+    ("web-edu", "no eigenvectors among the tokens of " * 3, "+0.10"),
+)
+
+
+def test_a_table_in_a_file_has_a_line_for_each_row(capsys):
+    print_table(HEAD, [ROW])
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        " ".join(cells).split() for cells in (HEAD, ROW)
+    ]
+
+
+def test_a_narrow_terminal_breaks_no_word_of_a_table(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    print_table(HEAD, [ROW])
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) > 4
+    assert out.split().count("eigenvectors") == 3
 
 
 def test_a_line_of_progress_and_of_the_log(capsys, monkeypatch):

@@ -56,10 +56,8 @@ def test_every_model_gives_the_same(name, monkeypatch):
         torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["fpst", "mlp", "gcn", "gat", "sage", "sgc", "hgcn", "q-gcn"])
-def test_models_that_begin_with_a_linear_map_never_make_the_dense_table_their_own(
-    name, any_size, monkeypatch
-):
+@pytest.mark.parametrize("name", BY_POINTS)
+def test_no_model_makes_the_dense_table_its_own(name, any_size, monkeypatch):
     seen = []
     linear = torch.nn.functional.linear
     monkeypatch.setattr(

@@ -42,6 +42,10 @@ def test_costs_are_measured_and_shown(tmp_path):
     assert json.loads(again.stdout)["rows"] == found
 
 
+def test_costs_that_nobody_has_measured_are_said(tmp_path):
+    assert "there are no rows yet" in call("costs", "--collect-only", "--results", tmp_path).stdout
+
+
 def test_costs_of_a_graph_that_is_not_there_are_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("GYROFORMER_DATA", str(tmp_path / "nothing"))
     words = ["costs", "--models", "gcn", "--datasets", "web-edu", "--results", tmp_path]

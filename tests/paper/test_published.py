@@ -4,15 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from gyroformer.paper import tables
-from gyroformer.paper.tables import TABLES, published
+from gyroformer.paper import printed
+from gyroformer.paper.printed import published
+from gyroformer.paper.tables import TABLES
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", ["table2", "hierarchies"])
 def test_published_figures_belong_to_columns_and_the_best_is_first(name):
-    known = tables._printed()["published"]
+    known = printed._printed()["published"]
     assert set(known) == {"table2", "hierarchies"}
     assert set(known[name]) <= set(TABLES[name].datasets)
     for column in known[name]:
@@ -37,7 +38,7 @@ def same_split(monkeypatch):
     """Return the line of a figure on our own split."""
     from tables import paper
 
-    monkeypatch.setattr(paper, "published", lambda *cell: [tables.Published(80.0, "somebody", "public")])
+    monkeypatch.setattr(paper, "published", lambda *cell: [printed.Published(80.0, "somebody", "public")])
     column = next(one for one in TABLES["table2"].columns if one.name == "cora")
     [line] = paper.published_lines("table2", column)
     return line

@@ -14,10 +14,12 @@ from gyroformer.jobs.pool import Planned, run_all, run_folder
 from gyroformer.models import MODELS
 from gyroformer.options import option
 from gyroformer.options.training import TrainOptions
-from gyroformer.paper import summary, tables
+from gyroformer.paper import summary, table
+from gyroformer.paper.printed import printed, published
 from gyroformer.paper.run import run_cells
 from gyroformer.paper.summary import collected, differences, is_ours
-from gyroformer.paper.tables import TABLES, Column, Table, Variant, printed, published
+from gyroformer.paper.table import Column, Table, Variant
+from gyroformer.paper.tables import TABLES
 from gyroformer.runs import rows as rows_module
 from gyroformer.runs import younger
 from gyroformer.runs.rows import add_row, key_of, read_rows, settings_sha256, write_rows
@@ -27,12 +29,12 @@ from gyroformer.runs.rows import add_row, key_of, read_rows, settings_sha256, wr
 def small(tmp_path, monkeypatch):
     """Return a table of one small graph, in which every run is short."""
     path = str(write_tree(tmp_path / "tree.csv")[0])
-    made = tables.make_job
+    made = table.make_job
 
     def short(task, **values):
         return made(task, **values, training={"epochs": 3})
 
-    monkeypatch.setattr(tables, "make_job", short)
+    monkeypatch.setattr(table, "make_job", short)
     monkeypatch.setattr(summary, "printed", lambda *cell: (50.0, 1.0))
     rows = tuple(Variant(name, name) for name in ("fpst", "gcn"))
     return Table("small", "embed", (Column(path),), rows, seeds=(2, 1), title="a small table")
@@ -272,6 +274,10 @@ def test_a_part_of_a_table_has_the_p_values_of_the_whole(tmp_path):
         (["costs", "--again"], "leave one of them out"),
         (["table1", "--again"], "--again is for costs"),
         (["table3"], "nothing to reproduce is called 'table3'; did you mean 'table"),
+        (
+            ["table2", "--models", "hyp-attention", "--datasets", "pubmed"],
+            "table2 has none of hyp-attention on pubmed",
+        ),
         (["table1", "--models", "fpts"], "table1 has no row 'fpts'; did you mean 'fpst'"),
         (["costs", "--models", "fpts"], "table1 has no row 'fpts'; did you mean 'fpst'"),
         (["figures", "--seeds", "2"], "the figures have data sets, models and seeds of their own"),

@@ -41,9 +41,11 @@ def test_every_model_is_tested_on_the_same_nodes_of_a_data_set(dataset):
 
 
 def test_the_usual_recipe():
-    assert usual_recipe("link", model="fpst", dataset="airport") == "airport"
-    assert usual_recipe("link", model="tokengt", dataset="airport") == "airport"
+    assert usual_recipe("link", model="fpst", dataset="airport") == "airport/fpst"
+    # a split without recipes of its own has the data set's
+    assert usual_recipe("classify", model="fpst", dataset="airport", split="random") == "airport/fpst"
     assert usual_recipe("classify", model="fpst", dataset="cora") == "cora/fpst"
+    assert usual_recipe("classify", model="mlp", dataset="airport", split="legacy") == "airport/legacy/mlp"
     assert usual_recipe("classify", model="mlp", dataset="airport", split="clean") == "airport/mlp"
     assert usual_recipe("classify", model="fpst", dataset="my.csv") == "default"
     assert usual_recipe("classify", model="fpst", dataset="my.csv", features=False) == "plain"

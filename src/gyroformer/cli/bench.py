@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from gyroformer.cli.options import Json, Threads, set_threads
-from gyroformer.cli.terminal import print_json, say, terminal
+from gyroformer.cli.terminal import print_json, say, show
 from gyroformer.durable import check_target
 
 #: ratios of the table on the terminal -> their headings, short enough for 80 characters
@@ -77,17 +77,16 @@ def bench(
 def _print_table(rows: list[dict[str, object]], ratios: list[dict[str, object]]) -> None:
     from rich.table import Table
 
-    console = terminal()
     times = Table("case", "pass", "variant", "ms", "±", "peak MB", title="Medians, and how far rounds differ")
     for row in rows:
         spread = f"{row['spread']:.0%}"
         cells = [row["case"], row["pass"], row["variant"], f"{row['milliseconds']:,.1f}", spread]
         times.add_row(*map(str, [*cells, row["peak_mb"] or "–"]))
-    console.print(times)
+    show(times)
     compared = Table(
         "case", "pass", *HEADINGS.values(), title="Ratios; ours/flat: the better of eager and compiled"
     )
     for ratio in ratios:
         values = (ratio[key] for key in ("case", "pass", *HEADINGS))
         compared.add_row(*("–" if value is None else str(value) for value in values))
-    console.print(compared)
+    show(compared)

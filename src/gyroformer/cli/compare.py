@@ -279,6 +279,6 @@ def pair_lines(pairs: list[dict[str, Any]]) -> tuple[tuple[str, ...], list[tuple
     lines = []
     for row in pairs:
         half = "" if row["half"] is None else f"{row['half']:.2f}"
-        tests = ("" if p is None else f"{p:.3g}" for p in (row["t"], row["holm"], row["wilcoxon"]))
+        tests = ("" if p is None else f"{p:.2g}" for p in (row["t"], row["holm"], row["wilcoxon"]))
         lines.append((row["model"], f"{row['mean']:+.2f}", half, str(row["pairs"]), *tests))
     return ("model", "difference", "±", "pairs", "t, p", "Holm, p", "Wilcoxon, p"), lines

@@ -7,7 +7,7 @@ import typer
 
 from gyroformer.cli.options import Json
 from gyroformer.cli.progress import Progress, progress
-from gyroformer.cli.terminal import print_json, say, terminal
+from gyroformer.cli.terminal import print_json, say, show
 from gyroformer.errors import DataError
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _print_table(result: dict[str, Any]) -> None:
         numbers = [f"{row['nodes']:,}", f"{row['edges']:,}", str(row["classes"] or ""), homophily]
         licence = row["licence"].partition(" (")[0]
         table.add_row(row["name"], SHORT_TASK[row["task"]], *numbers, licence, _state(row))
-    terminal().print(table)
+    show(table)
     say(f"data folder: {result['folder']}")
     for action in ("taken", "fetched"):
         for path in result.get(action, []):

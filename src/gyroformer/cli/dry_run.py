@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gyroformer.cli.job_flags import RunOptions
 from gyroformer.cli.progress import progress
-from gyroformer.cli.terminal import print_json, say, terminal
+from gyroformer.cli.terminal import print_json, say, show
 from gyroformer.processes.group import is_first
 from gyroformer.settings import JobSettings
 
@@ -64,5 +64,5 @@ def _print(job: JobSettings, found: "Forecast", seeds: int) -> None:
         "in all",
         f"{'at most ' if found.may_stop_early else ''}{duration(seeds * found.seconds)} for {length}, then the report",
     )
-    terminal().print(table)
+    show(table)
     say("nothing was written: leave out --dry-run to start")

@@ -12,7 +12,7 @@ from gyroformer.cli.job_flags import RunOptions
 from gyroformer.cli.options import set_threads
 from gyroformer.cli.predict import print_answer
 from gyroformer.cli.progress import progress
-from gyroformer.cli.terminal import print_json, say, styled, terminal
+from gyroformer.cli.terminal import print_json, say, show, styled
 from gyroformer.errors import (
     DivergedError,
     EchoedError,
@@ -232,7 +232,7 @@ def _print(results: dict[str, Any], shown: tuple[str, ...], out: Path) -> None:
     table.add_row("run folder", str(out))
     if (out / REPORT).exists():
         table.add_row("report", str(out / REPORT))
-    terminal().print(table)
+    show(table)
 
 
 def next_steps(job: JobSettings, out: Path, *, several: bool = False) -> list[str]:

@@ -17,7 +17,7 @@ from gyroformer.cli.options import (
 )
 from gyroformer.cli.pair_option import as_pairs
 from gyroformer.cli.progress import progress
-from gyroformer.cli.terminal import print_json, print_table, say, terminal
+from gyroformer.cli.terminal import print_json, print_table, say, show, terminal
 from gyroformer.durable import check_target
 from gyroformer.errors import UsageError
 from gyroformer.tasks import TASKS
@@ -333,7 +333,7 @@ def _print_overview(restored: "Restored", run: Path) -> None:
     if job.task == "link" and restored.same:
         seen = results["split"]["train"]
         table.add_row("", f"the model sees the {seen:,} edges it was trained on")
-    terminal().print(table)
+    show(table)
 
 
 def print_answer(answer: "Answer", title: str | None = None) -> None:

@@ -13,7 +13,7 @@ from gyroformer.durable import check_target, make_folder
 from gyroformer.errors import DataError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from gyroformer.paper.tables import Cell
+    from gyroformer.paper.table import Cell
     from gyroformer.runs.rows import Rows
 
 KNOWN = ("table1", "table2", "ablations", "hierarchies", "links", "widths", "one-head", "costs", "figures")
@@ -193,6 +193,9 @@ def _show_costs(datasets: list[str], models: list[str], file: Path, *, as_json: 
     ]
     if as_json:
         print_json({"table": "costs", "rows": rows})
+        return
+    if not rows:
+        say("costs: there are no rows yet; run the command without --collect-only")
         return
     head = ("data set", "model", "pass", "threads", "ms", "of TokenGT's", "MB")
     lines = [

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Container, Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -19,7 +19,14 @@ from gyroformer.processes.launch import speaks
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
+
+
+#: columns of a table that is printed into a file
+UNBOUNDED = 10_000
+#: letters of a word that a narrow terminal does not break
+ORDINARY_WORD = 16
 
 
 def visible(text: object) -> str:
@@ -56,12 +63,24 @@ def print_table(head: Sequence[str], lines: Iterable[Sequence[str]], *, numbers:
     """Print a table on stdout; the columns at the places ``numbers`` are aligned at the right. No cell is cut short."""
     from rich.table import Table
 
+    lines = [*lines]
     table = Table(box=None, padding=(0, 2, 0, 0))
     for place, name in enumerate(head):
-        table.add_column(name, justify="right" if place in numbers else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if place in numbers else "left"
+        table.add_column(name, justify=justify, overflow="fold", min_width=_longest_word(lines, place))
     for line in lines:
         table.add_row(*line)
-    terminal().print(table)
+    show(table)
+
+
+def show(table: "Table") -> None:
+    """Print a table on stdout: on a narrow terminal with cells of several lines; a file has no width to keep to."""
+    terminal(width=None if sys.stdout.isatty() else UNBOUNDED).print(table)
+
+
+def _longest_word(lines: Sequence[Sequence[str]], place: int) -> int:
+    """Return the width that a column must have for no word to be broken, as far as words are of ordinary length."""
+    return min(max((len(word) for line in lines for word in line[place].split()), default=1), ORDINARY_WORD)
 
 
 @cache

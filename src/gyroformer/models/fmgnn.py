@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gyroformer.geometry.trig import safe_sqrt
@@ -71,8 +72,11 @@ class FusedLayer(nn.Module):
     def forward(self, u: Tensor, matrix: Tensor) -> Tensor:
         """Return tangent vectors ``(N, 3, after)`` for ``(N, 3, before)``, or for ``(N, before)`` the same to all."""
         k = self.curvature()
-        form = "nd,mde->nme" if u.dim() == 2 else "nmd,mde->nme"
-        own = torch.einsum(form, u, self.weight) + self.bias
+        if u.dim() == 2:  # one map to all branches, which takes sparse rows too
+            own = F.linear(u, self.weight.mT.flatten(0, 1)).unflatten(-1, (BRANCHES, -1))
+        else:
+            own = torch.einsum("nmd,mde->nme", u, self.weight)
+        own = own + self.bias
         return unlift(propagate(matrix, lift(*sine_cosine(own, k))), k)
 
 

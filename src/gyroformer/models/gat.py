@@ -28,7 +28,6 @@ class GAT(ConvolutionStack):
     """A graph attention network (see the module for the equation)."""
 
     name = "gat"
-    linear_first = True
     options: GATOptions
 
     @takes(GATOptions)

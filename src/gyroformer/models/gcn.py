@@ -25,7 +25,6 @@ class GCN(ConvolutionStack):
     """A graph convolutional network (see the module for the equation)."""
 
     name = "gcn"
-    linear_first = True
 
     @takes(GCNOptions)
     def __init__(self, options: GCNOptions) -> None:

@@ -22,7 +22,6 @@ class MLP(ConvolutionStack):
     """A multi-layer perceptron on the node features (see the module for the equation)."""
 
     name = "mlp"
-    linear_first = True
 
     @takes(MLPOptions)
     def __init__(self, options: MLPOptions) -> None:

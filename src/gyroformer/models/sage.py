@@ -44,7 +44,6 @@ class SAGE(ConvolutionStack):
     """GraphSAGE with mean aggregation (see the module for the equation)."""
 
     name = "sage"
-    linear_first = True
 
     @takes(SAGEOptions)
     def __init__(self, options: SAGEOptions) -> None:

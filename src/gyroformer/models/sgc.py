@@ -26,7 +26,6 @@ class SGC(FlatModel):
     """A simplified graph convolution (see the module for the equation)."""
 
     name = "sgc"
-    linear_first = True
 
     @takes(SGCOptions)
     def __init__(self, options: SGCOptions) -> None:

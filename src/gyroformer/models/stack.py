@@ -44,10 +44,10 @@ def layer_activation(options: ActiveOptions, index: int) -> Callable[[Tensor], T
 
 
 class LayeredModel(Network):
-    """A network whose first layer takes the features as they are, or learned vectors of width ``dim``."""
+    """A network whose first layer takes the features as they are, or learned vectors of width ``dim``.
 
-    #: whether that layer begins with a linear map, which takes sparse rows too
-    linear_first = False
+    That layer begins with a linear map: features that are nearly all zero come as sparse rows.
+    """
 
     def __init__(self, options: NetworkOptions) -> None:
         super().__init__(options)
@@ -56,7 +56,7 @@ class LayeredModel(Network):
     def input_vectors(self, data: "Data", x: Tensor | None) -> Tensor:
         """Return the first layer's input ``(N, in_features)``, or the table ``(N, dim)``, after dropout."""
         x = data.x if x is None else x
-        return self.dropped(self.input(int(data.num_nodes or 0), x, sparse=self.linear_first))
+        return self.dropped(self.input(int(data.num_nodes or 0), x))
 
 
 class FlatModel(LayeredModel):

@@ -77,13 +77,12 @@ class NodeInput(nn.Module):
         self.width = in_features or width
 
     def forward(
-        self, nodes: int, x: Float[Tensor, "{nodes} features"] | None, *, sparse: bool = False
+        self, nodes: int, x: Float[Tensor, "{nodes} features"] | None
     ) -> Float[Tensor, "{nodes} width"]:
-        """Return ``(nodes, width)``: the features ``x``, as sparse rows if these serve and save time, or the table."""
+        """Return ``(nodes, width)``: the features ``x``, as sparse rows if these save time, or the table."""
         if self.table is not None:
             return table_rows(self.table, nodes)
-        checked, dtype = checked_features(nodes, self.width, x), self.like.dtype
-        return sparse_rows_of(checked, dtype) if sparse else checked.to(dtype)
+        return sparse_rows_of(checked_features(nodes, self.width, x), self.like.dtype)
 
 
 def node_table(num_nodes: int | None, width: int, std: float | None = None) -> nn.Embedding:

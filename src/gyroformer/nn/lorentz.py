@@ -15,6 +15,7 @@ from gyroformer.errors import UsageError
 from gyroformer.geometry import hyperboloid
 from gyroformer.geometry.parts import length
 from gyroformer.nn.sparse import edge_sum
+from gyroformer.nn.sparse_features import row_length
 from gyroformer.options.layers import head_width
 
 
@@ -37,7 +38,7 @@ class LorentzLinear(nn.Module):
     def forward(self, s: Tensor, k: Tensor) -> Tensor:
         """Return ``(..., after)`` for space parts ``(..., before)``; k is ``(1, 1)``."""
         # the time over s is that over any vector as long: no copy of a wide s with one more column is made
-        time = hyperboloid.from_space(length(s, -1), k=k)[..., :1]
+        time = hyperboloid.from_space(row_length(s), k=k)[..., :1]
         weight = self.linear.weight
         return F.linear(s, weight[:, 1:], self.linear.bias) + time * weight[:, 0]
 

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gyroformer.geometry.parts import length
 from gyroformer.graphs.derived import derived
 from gyroformer.nn.sparse import as_sparse_rows
 from gyroformer.processes.tensors import taken
@@ -40,6 +41,14 @@ def _sparse_rows(x: Tensor, dtype: torch.dtype) -> Tensor | None:
 def with_values(rows: Tensor, values: Tensor) -> Tensor:
     """Return sparse rows with other values at the same places."""
     return _made(rows.crow_indices(), rows.col_indices(), values, rows.shape)
+
+
+def row_length(x: Float[Tensor, "*rows features"]) -> Float[Tensor, "*rows 1"]:
+    """Return the length of each row of features, sparse or not."""
+    if x.layout != torch.sparse_csr:
+        return length(x, -1)
+    squares = with_values(x, x.values().square())
+    return (squares @ x.values().new_ones(x.shape[1], 1)).sqrt()
 
 
 def some_rows(x: Float[Tensor, "N features"], some: slice) -> Float[Tensor, "some features"]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from gyroformer.bench.speed import environment, give_back_memory, reset_peak, resident, timed
 from gyroformer.durable import make_folder, only_one
 from gyroformer.errors import CorruptFileError, GyroformerError
-from gyroformer.paper.tables import TABLES, printed
+from gyroformer.paper.printed import printed
+from gyroformer.paper.tables import TABLES
 from gyroformer.runs.rows import Number, checked_rows, generation, write_table
 from gyroformer.settings import JobSettings
 

@@ -19,7 +19,8 @@ from gyroformer.errors import CorruptFileError, MissingPartError
 from gyroformer.jobs.flatten import principal
 from gyroformer.jobs.pool import run_folder
 from gyroformer.paper.summary import values_of
-from gyroformer.paper.tables import DOT, NETWORKS, TABLES, TWINS, WIDTHS, Cell
+from gyroformer.paper.table import TWINS, Cell
+from gyroformer.paper.tables import DOT, NETWORKS, TABLES, WIDTHS
 from gyroformer.report.projection import centred_tangents
 from gyroformer.runs.rows import Number, Rows, checked_rows, write_table
 from gyroformer.untrusted import read_json

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gyroformer.jobs.pool import Planned, run_all
-from gyroformer.paper.tables import Cell
+from gyroformer.paper.table import Cell
 
 
 def run_cells(cells: Sequence[Cell], **options: Any) -> list[str]:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gyroformer.errors import CorruptFileError
-from gyroformer.paper.tables import Cell, Variant, printed, published
+from gyroformer.paper.printed import printed, published
+from gyroformer.paper.table import Cell, Variant
 from gyroformer.runs.rows import Row, Rows, key_of
 from gyroformer.runs.statistics import add_holm, paired_difference, paired_values, sample_half, signed_rank
 
