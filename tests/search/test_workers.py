@@ -33,15 +33,16 @@ def is_gone(pid):
         return True
 
 
-#: a search that does not end by itself, in a command of its own
+#: what keeps a search from ending by itself
+FOREVER = {"training": {"epochs": 1_000_000, "patience": 1_000_000}}
+#: such a search, in a command of its own
 ENDLESS = """
 import sys
 sys.path.insert(0, {helpers!r})
 from small_searches import search_of
 from gyroformer.search.run import run_search
 if __name__ == "__main__":
-    fixed = {{"training": {{"epochs": 1_000_000}}}}
-    run_search(search_of({files!r}, 4, fixed=fixed), {storage!r}, workers=2, threads=1)
+    run_search(search_of({files!r}, 4, fixed={fixed!r}), {storage!r}, workers=2, threads=1)
 """
 
 
@@ -50,10 +51,11 @@ def test_workers_end_with_the_command_that_is_killed(files, tmp_path):
     storage, script = tmp_path / "journal.log", tmp_path / "endless.py"
     helpers = str(Path(__file__).parents[1] / "helpers")
     edges, given = files
-    script.write_text(ENDLESS.format(helpers=helpers, files=(str(edges), given), storage=str(storage)))
+    words = {"helpers": helpers, "files": (str(edges), given), "fixed": FOREVER, "storage": str(storage)}
+    script.write_text(ENDLESS.format(**words))
     command = subprocess.Popen([sys.executable, str(script)])
     try:
-        endless = search_of(files, 4, fixed={"training": {"epochs": 1_000_000}})
+        endless = search_of(files, 4, fixed=FOREVER)
         wait_for(storage.exists)
         study = study_of(files, storage, search=endless)
         wait_for(lambda: sum("beat" in trial.user_attrs for trial in running(study)) == 2)

@@ -112,8 +112,8 @@ def _stored(study: "Study", trial: "Trial", search: Search, space: list[Choice],
     from optuna import TrialPruned
     from optuna.trial import TrialState
 
-    sign(trial)
     try:
+        sign(trial)
         point = _point(trial, search, space)
         if (same := _same(study, trial)) is not None:
             _tell(study, trial, value=same.value)
