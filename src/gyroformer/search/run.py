@@ -6,6 +6,7 @@ import datetime as dt
 import multiprocessing as mp
 import os
 import queue
+import signal
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing import connection
@@ -194,6 +195,8 @@ def _listen(team: Sequence[Any], said: Any, tell: Callable[[Told], None]) -> Non
 def _worker(
     search: Search, storage: str, threads: int | None, said: Any, alive: connection.Connection
 ) -> None:
+    # a shell starts commands in the background with Ctrl-C ignored, and then nothing could interrupt the worker
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         when_alone(alive, _leave)
         import torch
