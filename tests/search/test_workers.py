@@ -35,9 +35,10 @@ def is_gone(pid):
 
 #: what keeps a search from ending by itself
 FOREVER = {"training": {"epochs": 1_000_000, "patience": 1_000_000}}
-#: such a search, in a command of its own
+#: such a search, in a command of its own, as a shell starts one in the background: Ctrl-C is ignored
 ENDLESS = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
 sys.path.insert(0, {helpers!r})
 from small_searches import search_of
 from gyroformer.search.run import run_search
