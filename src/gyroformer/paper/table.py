@@ -36,7 +36,8 @@ class Variant:
 
     def is_for(self, column: "Column") -> bool:
         """Return whether it is run on a column."""
-        return not self.only or not {column.dataset, column.name}.isdisjoint(self.only)
+        wanted = not self.only or not {column.dataset, column.name}.isdisjoint(self.only)
+        return wanted and (not column.rows or self.name in column.rows)
 
 
 @dc.dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Column:
         test_nodes: nodes of a test; 0 where nothing is held out.
         width: width of every model, where it is not the recipe's.
         seeds: number of runs of every row, where it is not the table's.
+        rows: the rows that are run on it; empty for all of its table.
     """
 
     dataset: str
@@ -62,6 +64,7 @@ class Column:
     test_nodes: int = 0
     width: int | None = None
     seeds: int | None = None
+    rows: tuple[str, ...] = ()
 
     @property
     def split_name(self) -> str:
