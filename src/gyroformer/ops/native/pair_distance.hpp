@@ -117,6 +117,43 @@ void far_distances(const float *q, float k, float *square, float *by_q, float *b
   }
 }
 
+// -k from which on -kq of pairs that are not at one place is a normal number
+constexpr float CURVED = 1e-18f;
+
+// (1/2 asinh - tanh)/(sinh² · sinh cosh) of half an angle, by w = sinh² < NEAR: Σ (-1)^n (1 - c_n) w^n with
+// c_n = (2n + 2)!!/(2n + 3)!!, the difference of the series of asinh√w/√(w(1 + w)) and of 1/(1 + w)
+[[gnu::always_inline]] inline float near_lag(float w) {
+  return F(1. / 3) - w * (F(7. / 15) - w * (F(19. / 35) - w * (F(187. / 315) - w * (F(437. / 693) - w *
+         (F(1979. / 3003) - w * (F(4387. / 6435) - w * F(76627. / 109395)))))));
+}
+
+// Distances d themselves for -k >= CURVED and -kq < FAR: one form for all lanes, near and far, without a branch.
+// With A as above and r = 1/√(w(1 + w)): d = A/√-k, its derivative √-k r by q, and (A/2 - wr)/√-k³ by k.
+struct Curvature {
+  const float k, root = std::sqrt(-k), over_root = 1.f / root, over = -1.f / k;
+};
+template <bool BACK>
+[[gnu::always_inline]] inline void plain_distances(const float *q, const Curvature &c, float *far, float *by_q,
+                                                   float *by_k) {
+  const float k = c.k, root = c.root, over_root = c.over_root, over = c.over;
+  alignas(64) float product[LANES], inverse[LANES];
+  FOR_LANES {
+    const float w = -k * q[l], p = w + w * w;
+    product[l] = p > TINY ? p : TINY;
+  }
+  inverse_roots(inverse, product);
+  FOR_LANES {
+    const float w = -k * q[l], r = w > 0.f ? inverse[l] : 0.f, middle = product[l] * r;
+    const float angle = logarithm_past_one(2.f * (w + middle));
+    far[l] = over_root * angle;
+    if (BACK) {
+      by_q[l] = root * r;
+      const bool near = w < NEAR;
+      by_k[l] = over_root * (near ? q[l] * middle * near_lag(near ? w : 0.f) : over * (.5f * angle - w * r));
+    }
+  }
+}
+
 // the largest of LANES numbers
 [[gnu::always_inline]] inline float largest(const float *q) {
   float most = q[0];

@@ -34,15 +34,35 @@ constexpr float MOST_TURNS = 1e5f;    // longer angles (k > 0) have lost their p
   return p * __builtin_bit_cast(float, (static_cast<int32_t>(n) + 127) << 23);
 }
 
-// log x for normal x > 0, from 2 artanh((m - 1)/(m + 1)) of the mantissa m in [1/√2, √2).
-[[gnu::always_inline]] inline float logarithm(float x) {
-  const int32_t bits = __builtin_bit_cast(int32_t, x);
-  const int32_t shifted = bits - 0x3f3504f3;  // so that the mantissa starts at 1/√2
-  const float e = static_cast<float>(shifted >> 23);
-  const float m = __builtin_bit_cast(float, (shifted & 0x007fffff) + 0x3f3504f3);
-  const float s = (m - 1.f) / (m + 1.f), t = s * s;
+// log(2^e (1 + f)) for -0.3 < f < 0.42, from 2 artanh(f/(2 + f)).
+[[gnu::always_inline]] inline float logarithm_of(float e, float f) {
+  const float s = f / (f + 2.f), t = s * s;
   const float p = 2.f * s * (1.f + t * (1.f / 3 + t * (1.f / 5 + t * (1.f / 7 + t * (1.f / 9)))));
   return e * 0.693359375f + (p - e * 2.12194440e-4f);
+}
+
+// A normal x > 0 as 2^e m with the mantissa m in [1/√2, √2).
+[[gnu::always_inline]] inline void taken_apart(float x, int32_t &e, float &m) {
+  const int32_t shifted = __builtin_bit_cast(int32_t, x) - 0x3f3504f3;  // so that the mantissa starts at 1/√2
+  e = shifted >> 23;
+  m = __builtin_bit_cast(float, (shifted & 0x007fffff) + 0x3f3504f3);
+}
+
+// log x for normal x > 0.
+[[gnu::always_inline]] inline float logarithm(float x) {
+  int32_t e;
+  float m;
+  taken_apart(x, e, m);
+  return logarithm_of(static_cast<float>(e), m - 1.f);
+}
+
+// log(1 + x) for x >= 0, as exact for small x: what 1 + x rounds away counts where nothing else is left.
+[[gnu::always_inline]] inline float logarithm_past_one(float x) {
+  const float y = 1.f + x, lost = x - (y - 1.f);
+  int32_t e;
+  float m;
+  taken_apart(y, e, m);
+  return logarithm_of(static_cast<float>(e), (m - 1.f) + (e == 0 ? lost : 0.f));
 }
 
 // sin x and cos x for 0 <= x < 1e5.
