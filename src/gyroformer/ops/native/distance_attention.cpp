@@ -39,13 +39,13 @@ float longest(const float *x, const Attention &a, int h, int width) {
 // A head's numbers, and its keys and values, [tile][coordinate][LANES]; what is beyond the last is 0.
 struct Head {
   int h;
-  Curvature space;
   float k, sharpness, threshold;
-  bool plain;  // whether every pair is within what plain_distances can do
+  Negative space;  // what plain_distances needs, if
+  bool plain;      // every pair is within what it can do
   Block tiles;
 
   Head(const Attention &a, int h)
-      : h(h), space{a.k[h]}, k(a.k[h]), sharpness(a.sharpness[h]), threshold(a.threshold ? a.threshold[h] : 0.f),
+      : h(h), k(a.k[h]), sharpness(a.sharpness[h]), threshold(a.threshold ? a.threshold[h] : 0.f), space{k},
         plain(-k >= CURVED && -k * bound(a) < FAR), tiles(a.tiles() * a.size() * LANES, 0.f) {
     for (int64_t v = 0; v < a.nodes; ++v) {
       float *to = tiles.data() + v / LANES * a.size() * LANES + v % LANES;

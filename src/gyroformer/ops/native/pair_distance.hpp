@@ -120,22 +120,23 @@ void far_distances(const float *q, float k, float *square, float *by_q, float *b
 // -k from which on -kq of pairs that are not at one place is a normal number
 constexpr float CURVED = 1e-18f;
 
-// (1/2 asinh - tanh)/(sinh² · sinh cosh) of half an angle, by w = sinh² < NEAR: Σ (-1)^n (1 - c_n) w^n with
-// c_n = (2n + 2)!!/(2n + 3)!!, the difference of the series of asinh√w/√(w(1 + w)) and of 1/(1 + w)
+// (asinh√w - √(w/(1 + w)))/(w√(w(1 + w))) for w < NEAR: Σ (-1)^n (1 - c_n) w^n with c_n = (2n + 2)!!/(2n + 3)!!, the
+// difference of the series of asinh√w/√(w(1 + w)) and of 1/(1 + w)
 [[gnu::always_inline]] inline float near_lag(float w) {
   return F(1. / 3) - w * (F(7. / 15) - w * (F(19. / 35) - w * (F(187. / 315) - w * (F(437. / 693) - w *
          (F(1979. / 3003) - w * (F(4387. / 6435) - w * F(76627. / 109395)))))));
 }
 
-// Distances d themselves for -k >= CURVED and -kq < FAR: one form for all lanes, near and far, without a branch.
-// With A as above and r = 1/√(w(1 + w)): d = A/√-k, its derivative √-k r by q, and (A/2 - wr)/√-k³ by k.
-struct Curvature {
+struct Negative {  // what every pair of a space with k < 0 needs of it
   const float k, root = std::sqrt(-k), over_root = 1.f / root, over = -1.f / k;
 };
+
+// Distances d themselves for -k >= CURVED and -kq < FAR: one form for all lanes, near and far, without a branch.
+// With A as above and r = 1/√(w(1 + w)): d = A/√-k, its derivative √-k r by q, and (A/2 - wr)/√-k³ by k.
 template <bool BACK>
-[[gnu::always_inline]] inline void plain_distances(const float *q, const Curvature &c, float *far, float *by_q,
+[[gnu::always_inline]] inline void plain_distances(const float *q, const Negative &space, float *far, float *by_q,
                                                    float *by_k) {
-  const float k = c.k, root = c.root, over_root = c.over_root, over = c.over;
+  const float k = space.k, root = space.root, over_root = space.over_root, over = space.over;
   alignas(64) float product[LANES], inverse[LANES];
   FOR_LANES {
     const float w = -k * q[l], p = w + w * w;
