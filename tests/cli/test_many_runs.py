@@ -6,7 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from gyroformer.cli.app import app
+from gyroformer.cli.progress import Progress
+from gyroformer.errors import DataError
 from gyroformer.jobs.pool import State
+from gyroformer.search.study import Told, Underway
 
 
 def stop(*args, **kwargs):
@@ -49,3 +52,29 @@ def test_a_long_run_of_a_table_is_not_silent(tmp_path, monkeypatch):
     said = CliRunner().invoke(app, words).stderr.splitlines()
     assert said[0] == "0/15 runs, 1 min 10 s left: web-edu gcn seed 0 20/1,500"
     assert said[-1] == "1/15 runs, 1 min 05 s left: web-edu gcn seed 0: mAP 87.00 (5 s)"
+
+
+def test_a_search_is_not_silent_within_a_trial(tmp_path, monkeypatch):
+    said = []
+
+    def search(asked, storage, *, tell, watch, **options):
+        watch(Underway(0, 1, 3))
+        watch(Underway(0, 2, 3, 40, 800))
+        watch(Underway(1, 1, 3, 5, 800))
+        tell(Told(0, "complete", 84.94, "", 1, 84.94))
+        watch(Underway(1, 1, 3, 90, 800))
+        raise DataError("that is enough")
+
+    monkeypatch.setattr(Progress, "show", lambda shown, text: said.append(text))
+    monkeypatch.setattr(Progress, "tell", lambda shown, text: said.append(text))
+    monkeypatch.setattr("gyroformer.search.run.run_search", search)
+    monkeypatch.setattr("gyroformer.cli.training_bar.duration", lambda seconds: "no time")
+    words = ["tune", "classify", "texas", "--model", "mlp", "--trials", "12", "--out", str(tmp_path)]
+    CliRunner().invoke(app, words)
+    assert said == [
+        "0/12: trial 0 run 1/3 starts",
+        "0/12: trial 0 run 2/3 epoch 40/800",
+        "0/12: trial 0 run 2/3 epoch 40/800, trial 1 run 1/3 epoch 5/800",
+        "1/12, no time left: trial 0 validation F1 84.94, best 84.94",
+        "1/12, no time left: trial 1 run 1/3 epoch 90/800",
+    ]

@@ -111,6 +111,22 @@ def test_a_search_never_looks_at_the_test(files, tmp_path, monkeypatch):
     assert found.trials == 5
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_how_the_trials_get_on_is_said(workers, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(study_module, "LOOK", 0.0)
+    heard = []
+    search = search_of(files, 2, seeds=2, fixed={"training": {"epochs": 3}})
+    run_search(search, str(tmp_path / "journal.log"), workers=workers, watch=heard.append)
+    begun = [(one.number, one.run) for one in heard if one.epoch == 0]
+    assert sorted(begun) == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    assert {one.runs for one in heard} == {2}
+    epochs = [(one.epoch, one.epochs) for one in heard if one.epoch]
+    # in this process after each epoch; from others not more often than once a second
+    assert (
+        set(epochs) == {(1, 3), (2, 3), (3, 3)} if workers == 1 else set(epochs) <= {(1, 3), (2, 3), (3, 3)}
+    )
+
+
 @pytest.mark.parametrize("first", [2, 5])  # fewer than the starts, and more
 def test_a_study_that_was_stopped_ends_as_one_that_was_not(first, files, tmp_path):
     whole, parts = str(tmp_path / "whole.log"), str(tmp_path / "parts.log")

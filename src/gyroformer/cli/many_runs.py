@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from gyroformer.cli.progress import progress
+from gyroformer.cli.progress import Progress, progress
 from gyroformer.cli.terminal import say
 from gyroformer.errors import Interrupted
 
@@ -20,18 +20,29 @@ SOME_FAILED = 1
 
 
 @contextmanager
-def many_runs(kept: Callable[[], str]) -> "Iterator[tuple[Teller, Teller]]":
-    """Give two functions for the block: one hears of each run that has ended, one how those under way get on.
+def going_on(kept: Callable[[], str]) -> Iterator[Progress]:
+    """Give what shows the progress of the block, a command that goes on where it was when it is given again.
 
     Args:
         kept: says after Ctrl-C what is not lost.
     """
     with progress() as shown:
         try:
-            yield (lambda state: shown.tell(_line(state))), (lambda state: shown.show(_line(state)))
+            yield shown
         except KeyboardInterrupt:
             shown.stop()
             stopped(kept())
+
+
+@contextmanager
+def many_runs(kept: Callable[[], str]) -> "Iterator[tuple[Teller, Teller]]":
+    """Give two functions for the block: one hears of each run that has ended, one how those under way get on.
+
+    Args:
+        kept: says after Ctrl-C what is not lost.
+    """
+    with going_on(kept) as shown:
+        yield (lambda state: shown.tell(_line(state))), (lambda state: shown.show(_line(state)))
 
 
 def stopped(kept: str) -> NoReturn:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gyroformer.cli.job_flags import Flag, given_values, job_flags, with_parameters
-from gyroformer.cli.many_runs import stopped
+from gyroformer.cli.many_runs import going_on
 from gyroformer.cli.options import Json
 from gyroformer.cli.terminal import print_json, say
 from gyroformer.durable import check_target, make_folder
@@ -24,9 +24,10 @@ from gyroformer.tasks import TASKS
 from gyroformer.tasks.task import metric_title
 
 if TYPE_CHECKING:
+    from gyroformer.cli.progress import Progress
     from gyroformer.search.run import Found
     from gyroformer.search.search import Search
-    from gyroformer.search.study import Told
+    from gyroformer.search.study import Told, Underway
 
 #: the flags that a job has too, of all tasks: which graph, and where to compute
 FLAGS = [
@@ -101,12 +102,11 @@ def tune(
     if write is not None:
         _check_write(write)
     where = storage or str(out / "journal.log")
-    try:
+    with going_on(lambda: "finished trials are kept") as shown:
+        teller = _Teller(shown, search.judged_by, trials)
         found = run_search(
-            search, where, workers=workers, threads=threads, tell=_Teller(search.judged_by, trials)
+            search, where, workers=workers, threads=threads, tell=teller.tell, watch=teller.watch
         )
-    except KeyboardInterrupt:
-        stopped("finished trials are kept")
     path = write or out / f"{found.study}.toml"
     write_found(path, found, search, _command(sys.argv[1:]))
     if as_json:
@@ -187,30 +187,49 @@ def _switch(name: str, text: str) -> bool:
 
 
 class _Teller:
-    """Prints a line for each trial, with the time that the others will take at this pace."""
+    """Prints a line for each trial that has ended, and between them how those under way get on."""
 
-    def __init__(self, metric: str, trials: int) -> None:
-        self.metric, self.trials = metric_title(metric), trials
-        self.begun, self.heard = time.monotonic(), 0
+    def __init__(self, shown: "Progress", metric: str, trials: int) -> None:
+        self.shown, self.metric, self.trials = shown, metric_title(metric), trials
+        self.begun, self.heard, self.done = time.monotonic(), 0, 0
+        self.underway = dict[int, "Underway"]()
 
-    def __call__(self, told: "Told") -> None:
-        from gyroformer.cli.training_bar import duration
-
+    def tell(self, told: "Told") -> None:
+        """Hear of a trial that has ended, or of a wait for others."""
+        self.done = told.done
+        self.underway.pop(told.number, None)
         if told.state == "waiting":
-            say(f"{told.done}/{self.trials}: waiting for the trials of other workers ({told.said})", err=True)
+            self.shown.tell(f"{self._where()}: waiting for the trials of other workers ({told.said})")
             return
         if told.state == "taken":
-            say(f"{told.done}/{self.trials}: trial {told.number} is left ({told.said})", err=True)
+            self.shown.tell(f"{self._where()}: trial {told.number} is left ({told.said})")
             return
         self.heard += 1
-        left = (time.monotonic() - self.begun) / self.heard * max(self.trials - told.done, 0)
         value = f"{self.metric} {told.value:.2f}" if told.value is not None else told.state
         best = "" if told.best is None else f", best {told.best:.2f}"
         why = f": {told.said}" if told.said else ""
-        say(
-            f"{told.done}/{self.trials}, {duration(left)} left: trial {told.number} {value}{why}{best}",
-            err=True,
-        )
+        self.shown.tell(f"{self._where()}: trial {told.number} {value}{why}{best}")
+
+    def watch(self, one: "Underway") -> None:
+        """Hear how a trial gets on."""
+        self.underway[one.number] = one
+        about = ", ".join(_about(one) for _, one in sorted(self.underway.items()))
+        self.shown.show(f"{self._where()}: {about}")
+
+    def _where(self) -> str:
+        """Return how many trials have ended, and the time that the others will take at the pace of these."""
+        from gyroformer.cli.training_bar import duration
+
+        count = f"{self.done}/{self.trials}"
+        if not self.heard:
+            return count
+        left = (time.monotonic() - self.begun) / self.heard * max(self.trials - self.done, 0)
+        return f"{count}, {duration(left)} left"
+
+
+def _about(one: "Underway") -> str:
+    run = f" run {one.run}/{one.runs}" if one.runs > 1 else ""
+    return f"trial {one.number}{run} " + (f"epoch {one.epoch:,}/{one.epochs:,}" if one.epoch else "starts")
 
 
 #: flags that say where and how fast, not what

@@ -8,7 +8,7 @@ import os
 import queue
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from multiprocessing import connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from gyroformer.search.recipe_file import write_recipe
 from gyroformer.search.search import Search
 from gyroformer.search.space import Choice
 from gyroformer.search.storage import open_study
-from gyroformer.search.study import Told, best_of, ended, features_seen, work
+from gyroformer.search.study import Teller, Underway, Watcher, best_of, ended, features_seen, work
 from gyroformer.settings import JobSettings
 from gyroformer.tasks.task import metric_title
 
@@ -63,7 +63,8 @@ def run_search(
     *,
     workers: int = 1,
     threads: int | None = None,
-    tell: Callable[[Told], None] = lambda told: None,
+    tell: Teller = lambda told: None,
+    watch: Watcher = lambda underway: None,
 ) -> Found:
     """Do the trials that are missing, with several processes if wanted, and return the best of all.
 
@@ -73,6 +74,7 @@ def run_search(
         workers: processes on this machine; others may work on the same storage.
         threads: threads of each; None for torch's own choice.
         tell: hears of each trial that has ended.
+        watch: hears now and then how the trials under way get on.
     """
     from gyroformer.runs.read import load_graph
 
@@ -81,9 +83,9 @@ def run_search(
     _need_choices(search, search.space(features))
     open_study(search, features, storage)
     if workers == 1:
-        _work(search, storage, graph, threads, tell)
+        _work(search, storage, graph, threads, tell, watch)
     else:
-        _in_processes(search, storage, workers, threads, tell)
+        _in_processes(search, storage, workers, threads, tell, watch)
     return found(search, storage, graph)
 
 
@@ -137,20 +139,20 @@ def write_found(path: Path, result: Found, search: Search, command: str) -> None
 
 
 def _work(
-    search: Search, storage: str, graph: "Data", threads: int | None, tell: Callable[[Told], None]
+    search: Search, storage: str, graph: "Data", threads: int | None, tell: Teller, watch: Watcher
 ) -> None:
     import torch
 
     before = torch.get_num_threads()
     torch.set_num_threads(threads or before)
     try:
-        work(search, storage, graph, tell)
+        work(search, storage, graph, tell, watch)
     finally:
         torch.set_num_threads(before)
 
 
 def _in_processes(
-    search: Search, storage: str, workers: int, threads: int | None, tell: Callable[[Told], None]
+    search: Search, storage: str, workers: int, threads: int | None, tell: Teller, watch: Watcher
 ) -> None:
     """Do the trials with several processes and pass on what they tell, the first error as well."""
     # spawned, not forked: torch's threads do not survive a fork
@@ -164,7 +166,7 @@ def _in_processes(
     for one in team:
         one.start()
     try:
-        _listen(team, said, tell)
+        _listen(team, said, tell, watch)
         if all(one.exitcode for one in team):
             # where one is left it takes up the others' trials
             raise GyroformerError("every worker was ended from outside; give the command again to go on")
@@ -178,7 +180,7 @@ def _in_processes(
         alive.close()
 
 
-def _listen(team: Sequence[Any], said: Any, tell: Callable[[Told], None]) -> None:
+def _listen(team: Sequence[Any], said: Any, tell: Teller, watch: Watcher) -> None:
     while True:
         alive = any(one.is_alive() for one in team)
         try:
@@ -189,7 +191,10 @@ def _listen(team: Sequence[Any], said: Any, tell: Callable[[Told], None]) -> Non
             continue
         if isinstance(heard, GyroformerError):
             raise heard
-        tell(heard)
+        if isinstance(heard, Underway):
+            watch(heard)
+        else:
+            tell(heard)
 
 
 def _worker(
@@ -204,7 +209,7 @@ def _worker(
         from gyroformer.runs.read import load_graph
 
         torch.set_num_threads(threads or 1)
-        work(search, storage, load_graph(search.job().graph), said.put)
+        work(search, storage, load_graph(search.job().graph), said.put, said.put)
     except GyroformerError as error:
         said.put(error)
     except KeyboardInterrupt:

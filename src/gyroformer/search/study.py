@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from gyroformer.train.outcome import Progress
 
-#: seconds between looks whether the trials of others have ended
+#: seconds between looks whether the trials of others have ended, and between words about one that is under way
 LOOK = 1.0
 #: epochs between comparisons with the other trials
 COMPARED_EVERY = 10
@@ -53,10 +53,45 @@ class Told:
     best: float | None
 
 
+@dc.dataclass(frozen=True)
+class Underway:
+    """How a trial gets on.
+
+    Attributes:
+        number: its number in the study.
+        run: which of its runs it is at, from 1.
+        runs: its runs in all.
+        epoch: epochs done of this run; 0 while it is prepared.
+        epochs: epochs of this run in all, if none stops it early.
+    """
+
+    number: int
+    run: int
+    runs: int
+    epoch: int = 0
+    epochs: int = 0
+
+
+Teller = Callable[[Told], None]
+Watcher = Callable[[Underway], None]
+
+
 def work(
-    search: Search, storage: str, graph: "Data", tell: Callable[[Told], None] = lambda told: None
+    search: Search,
+    storage: str,
+    graph: "Data",
+    tell: Teller = lambda told: None,
+    watch: Watcher = lambda underway: None,
 ) -> None:
-    """Do trials until the study has as many as it should; those that others have under way are waited for."""
+    """Do trials until the study has as many as it should; those that others have under way are waited for.
+
+    Args:
+        search: what is searched for.
+        storage: where its study is.
+        graph: the graph.
+        tell: hears of each trial that has ended.
+        watch: hears now and then how a trial gets on.
+    """
     features = features_seen(search, graph)
     space, study = search.space(features), open_study(search, features, storage)
     waits = False
@@ -75,7 +110,7 @@ def work(
         waits = False
         study.sampler = sampler(search, done + others)
         trial = study.ask()
-        told = _one(study, trial, search, space, graph)
+        told = _one(study, trial, search, space, graph, watch)
         finished = ended(study)
         best = best_of(study)
         tell(dc.replace(told, done=len(finished), best=None if best is None else best.value))
@@ -98,17 +133,21 @@ def features_seen(search: Search, graph: "Data") -> Kind | None:
     return kind_of_features(graph.x) if seen else None
 
 
-def _one(study: "Study", trial: "Trial", search: Search, space: list[Choice], graph: "Data") -> Told:
+def _one(
+    study: "Study", trial: "Trial", search: Search, space: list[Choice], graph: "Data", watch: Watcher
+) -> Told:
     """Do one trial and store how it ended; if another worker took it up meanwhile, it is that one's."""
     from optuna.exceptions import UpdateFinishedTrialError
 
     try:
-        return _stored(study, trial, search, space, graph)
+        return _stored(study, trial, search, space, graph, watch)
     except UpdateFinishedTrialError:
         return Told(trial.number, "taken", None, "another worker took it up", 0, None)
 
 
-def _stored(study: "Study", trial: "Trial", search: Search, space: list[Choice], graph: "Data") -> Told:
+def _stored(
+    study: "Study", trial: "Trial", search: Search, space: list[Choice], graph: "Data", watch: Watcher
+) -> Told:
     from optuna import TrialPruned
     from optuna.trial import TrialState
 
@@ -119,7 +158,7 @@ def _stored(study: "Study", trial: "Trial", search: Search, space: list[Choice],
             _tell(study, trial, value=same.value)
             return Told(trial.number, "complete", same.value, f"the settings of trial {same.number}", 0, None)
         with beating(trial) as is_taken:
-            value = _value(trial, search, point, graph, is_taken)
+            value = _value(search, point, graph, _Listener(trial, search, is_taken, watch))
         _tell(study, trial, value=value)
         return Told(trial.number, "complete", value, "", 0, None)
     except TrialPruned:
@@ -165,27 +204,34 @@ def _same(study: "Study", trial: "Trial") -> "FrozenTrial | None":
     return next((one for one in complete if one.params == trial.params), None)
 
 
-def _value(
-    trial: "Trial", search: Search, point: Mapping[str, Any], graph: "Data", is_taken: Callable[[], bool]
-) -> float:
+def _value(search: Search, point: Mapping[str, Any], graph: "Data", listen: "_Listener") -> float:
     """Return the mean of the metric over the runs of a trial."""
     from gyroformer.jobs.run import train_only
 
-    listen = _Listener(trial, search.judged_by, is_taken)
     values = []
     for replicate in range(search.seeds):
-        listen.prunes = replicate == 0
+        listen.begin(replicate)
         outcome = train_only(search.job(point, replicate), graph, listen=listen)
         values.append(outcome.metrics[search.judged_by])
     return sum(values) / len(values)
 
 
 class _Listener:
-    """Stops a trial while it trains if its course is below the median, or if another worker has taken it up."""
+    """Hears how the runs of a trial get on, and passes it on.
 
-    def __init__(self, trial: "Trial", metric: str, is_taken: Callable[[], bool]) -> None:
-        self.trial, self.metric, self.is_taken, self.prunes = trial, metric, is_taken, True
+    Stops the trial while it trains if the course of its first run is below the median, or if another worker has taken
+    it up.
+    """
+
+    def __init__(self, trial: "Trial", search: Search, is_taken: Callable[[], bool], watch: Watcher) -> None:
+        self.trial, self.metric, self.is_taken, self.watch = trial, search.judged_by, is_taken, watch
+        self.at, self.said_at = Underway(trial.number, 1, search.seeds), 0.0
         self.best = -float("inf")
+
+    def begin(self, replicate: int) -> None:
+        """Go on to a run of the trial."""
+        self.at = Underway(self.at.number, replicate + 1, self.at.runs)
+        self.watch(self.at)
 
     def __call__(self, progress: "Progress") -> None:
         from optuna import TrialPruned
@@ -193,7 +239,10 @@ class _Listener:
 
         if self.is_taken():
             raise UpdateFinishedTrialError
-        if not self.prunes or self.metric not in progress.metrics:
+        if time.monotonic() - self.said_at > LOOK:
+            self.said_at = time.monotonic()
+            self.watch(dc.replace(self.at, epoch=progress.epoch, epochs=progress.epochs))
+        if self.at.run > 1 or self.metric not in progress.metrics:
             return
         self.best = max(self.best, progress.metrics[self.metric])
         if progress.epoch % COMPARED_EVERY == 0:
