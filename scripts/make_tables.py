@@ -48,6 +48,7 @@ from tables.paper import (
     sampled,
 )
 from tables.paragraphs import model_paragraphs
+from tables.reached import reached
 from tables.scaling import LISTS, START, TOKENS, estimated, processes
 from tables.spaces import LAYOUT, NEAREST, RERANK, coverage, fitted
 
@@ -78,6 +79,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "cost": cost,
     "explorer": lambda: measured("explorer.csv", EXPLORER, text=0),
     "speed": speed,
+    "reached": reached,
     "embed": lambda: compared("table1"),
     "sampled": sampled,
     "classify": lambda: compared("table2"),
