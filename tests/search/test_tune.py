@@ -41,6 +41,10 @@ def test_every_model_may_choose_its_features_and_every_point_is_a_job(model, kin
     usual = make_job("classify", model={"name": model}, has_features=True)
     assert first["features.mixing"] == usual.features.mixing
     assert first["training.weight_decay"] == usual.training.weight_decay
+    # a network's own dropout is that of its paper, which its recipe does not say
+    options = {**usual.model.options, "in_features": 1, "classes": 2}
+    own = MODELS[model].options(**options)
+    assert first["model.options.dropout"] == getattr(own, "used_dropout", own.dropout)
     assert first["features.entries"] == {"words": "row", "numbers": "quantile", "vectors": "zscore"}[kind]
     for start, given in zip(starts, STARTS[kind], strict=True):
         assert start["features.entries"] in ENTRIES[kind].values

@@ -136,7 +136,7 @@ TABLES = {
         (
             *_plain(),
             Variant(DOT, "points", FLAT_DOT),
-            Variant("fpst with recipe paper", "fpst", recipe="paper"),
+            *(Variant(f"{name} with recipe paper", name, recipe="paper") for name in TWINS),
         ),
         seeds=(5, 3),
         title="graph reconstruction, mAP in percent",

@@ -12,7 +12,7 @@ from gyroformer.graphs.features import Kind
 from gyroformer.models import get_model
 from gyroformer.options import as_plain
 from gyroformer.options.check import choices_of
-from gyroformer.options.models import ActiveOptions, HGNNOptions
+from gyroformer.options.models import ActiveOptions, HGNNOptions, NodeModelOptions
 from gyroformer.settings import JobSettings, make_job
 
 
@@ -163,6 +163,10 @@ def _usual_start(space: list[Choice], job: JobSettings, features: Kind | None) -
     """
     usual = make_job(job.task, has_features=features is not None, model={"name": job.model.name})
     start = {choice.name: own for choice in space if (own := _at(usual, choice.path)) in choice.values}
+    kind, dropout = get_model(job.model.name).options, "model.options.dropout"
+    if issubclass(kind, NodeModelOptions) and any(choice.name == dropout for choice in space):
+        # a network's None stands for its paper's, or for none at all
+        start.setdefault(dropout, kind.usual_dropout if job.task == "classify" else 0.0)
     if features is not None and any(choice.name == "features.entries" for choice in space):
         start["features.entries"] = SUITED[features]
     return start
