@@ -51,6 +51,7 @@ from tables.paragraphs import model_paragraphs
 from tables.reached import reached
 from tables.scaling import LISTS, START, TOKENS, estimated, processes
 from tables.spaces import LAYOUT, NEAREST, RERANK, coverage, fitted
+from tables.splits import by_class
 
 from gyroformer.options import options_of
 from gyroformer.options.features import FeatureOptions
@@ -80,6 +81,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "explorer": lambda: measured("explorer.csv", EXPLORER, text=0),
     "speed": speed,
     "reached": reached,
+    "by_class": by_class,
     "embed": lambda: compared("table1"),
     "sampled": sampled,
     "classify": lambda: compared("table2"),
