@@ -6,6 +6,7 @@ from statistics import median
 from gyroformer.data.registry import DATASETS
 from gyroformer.paper.tables import TABLES as PAPER
 from gyroformer.runs.statistics import paired_difference
+from tables.alone import gains, shown
 from tables.markdown import markdown, runs, spread
 from tables.paper import table_runs
 
@@ -14,9 +15,9 @@ TABLES = {"embed": ("table1", "mAP"), "classify": ("table2", "F1"), "link": ("li
 
 
 def curved_or_flat() -> str:
-    """Return FPS-T beside its flat twin on every graph, the largest difference first."""
+    """Return FPS-T beside its flat twin on every graph; where curvature alone gives most comes first."""
     bent = {row["graph"]: row["curvature"] for row in runs("curvature.csv") if not row["samples"]}
-    rows = []
+    alone, rows = gains(*(name for name, _ in TABLES.values())), []
     for task, (table, title) in TABLES.items():
         flat = table_runs(table, "tokengt")
         overlaps = {column.name: column.overlap for column in PAPER[table].columns}
@@ -25,12 +26,13 @@ def curved_or_flat() -> str:
             one = paired_difference(ours, twins, overlap=overlaps[graph])
             if one is None:
                 continue
-            said = f"{one.mean:+.2f}" + ("" if one.half is None else f" ± {one.half:.2f}")
-            sides = [spread(some, "value"), spread(flat[graph], "value")]
-            rows.append((one.mean, [task, graph, bent.get(graph, "–"), title, *sides, said, str(one.pairs)]))
-    rows.sort(key=lambda row: -row[0])
+            gain, said = alone.get((table, graph)), shown({"mean": one.mean, "half": one.half})
+            sides = [spread(some, "value"), spread(flat[graph], "value"), said, str(one.pairs), shown(gain)]
+            place = (gain is None, -(one.mean if gain is None else gain["mean"]))
+            rows.append((place, [task, graph, bent.get(graph, "–"), title, *sides]))
+    rows.sort()
     head = ["task", "graph", "its curvature", "metric", "FPS-T", "flat twin", "difference", "pairs"]
-    return markdown(head, [row for _, row in rows], text=2)
+    return markdown([*head, "of it curvature's"], [row for _, row in rows], text=2)
 
 
 def by_seed(rows: Sequence[Mapping[str, str]]) -> dict[int, float]:
