@@ -1,5 +1,6 @@
 """The documentation does what it says: its code runs, its names exist, its tables are the results'."""
 
+import importlib
 import json
 import os
 import re
@@ -185,6 +186,13 @@ def test_every_picture_is_drawn_shown_and_small():
     assert shown == set(files) | set(of_runs)
     assert max(files.values()) < 100_000
     assert max(of_runs.values()) < 200_000
+
+
+def test_what_curvature_gives_is_not_taken_from_another_task(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    gains = importlib.import_module("tables.alone").gains("table2", "links")
+    assert ("table2", "cora") in gains  # an ablation of the labels' recipe, which says nothing of links
+    assert gains.get(("links", "cora")) != gains["table2", "cora"]
 
 
 def test_tables_are_what_the_results_give():

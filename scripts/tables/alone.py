@@ -6,6 +6,7 @@ from gyroformer.options import as_plain
 from gyroformer.paper.summary import differences
 from gyroformer.paper.table import TWINS, Cell
 from gyroformer.paper.tables import ABLATIONS, TABLES
+from tables.markdown import with_half
 from tables.paper import paper_rows
 
 #: the ablation that says it where the flat twin has another recipe
@@ -33,8 +34,7 @@ def shown(difference: dict[str, Any] | None) -> str:
     """Return a difference with half its interval."""
     if difference is None:
         return "–"
-    half = "" if difference["half"] is None else f" ± {difference['half']:.2f}"
-    return f"{difference['mean']:+.2f}{half}"
+    return with_half(f"{difference['mean']:+.2f}", difference["half"])
 
 
 def _differences(name: str, model: str, known: Any) -> dict[str, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import csv
 from pathlib import Path
+from typing import Any
 
 from gyroformer.runs.spread import interval
 
@@ -25,7 +26,17 @@ def spread(some: list[dict[str, str]], metric: str) -> str:
     if not values:
         return "–"
     mean, half = interval(values)
-    return f"{mean:.2f}" + ("" if half is None else f" ± {half:.2f}")
+    return with_half(f"{mean:.2f}", half)
+
+
+def with_half(mean: str, half: float | None) -> str:
+    """Return a mean with half its interval, if it has one."""
+    return mean if half is None else f"{mean} ± {half:.2f}"
+
+
+def mean_of(row: dict[str, Any]) -> str:
+    """Return the mean of a collected row of a table of the paper, with half its interval."""
+    return with_half(f"{row['mean']:.2f}", None if row["low"] is None else row["mean"] - row["low"])
 
 
 def measured(file: str, columns: dict[str, str], *, text: int = 1) -> str:

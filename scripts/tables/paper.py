@@ -10,17 +10,16 @@ from gyroformer.paper.table import TWINS, Column
 from gyroformer.paper.tables import POINTS_ONLY, SAMPLED, WIDTHS
 from gyroformer.paper.tables import TABLES as PAPER_TABLES
 from gyroformer.runs.rows import Rows, key_of, read_files
-from tables.markdown import ROOT, markdown, runs, spread
+from tables.markdown import ROOT, markdown, mean_of, runs, spread, with_half
 
 
 def paper_table(name: str) -> str:
     """Return a table of the paper, its rows so far: ours with the interval over seeds, and the printed one."""
     rows = []
     for row in collected(PAPER_TABLES[name].cells(), paper_rows()):
-        half = "" if row["low"] is None else f" ± {row['mean'] - row['low']:.2f}"
         paper = "–" if row["paper"] is None else f"{row['paper']:.2f} ± {row['paper_std']:.2f}"
         size = [str(row["seeds"]), str(row["width"]), f"{row['parameters']:,}"]
-        rows.append([row["dataset"], f"`{row['model']}`", f"{row['mean']:.2f}{half}", paper, *size])
+        rows.append([row["dataset"], f"`{row['model']}`", mean_of(row), paper, *size])
     if not rows:
         return "No runs yet."
     return markdown(["data set", "model", "ours", "paper", "seeds", "width", "parameters"], rows, text=2)
@@ -34,9 +33,7 @@ def paper_matrix(name: str) -> str:
 
     def cell(model: str, column: Column) -> str:
         row, paper = found.get((model, column.name)), printed(name, column.dataset, model)
-        ours = "–" if row is None else f"{row['mean']:.2f}"
-        half = "" if row is None or row["low"] is None else f" ± {row['mean'] - row['low']:.2f}"
-        return ours + half + ("" if paper is None else f" [{paper[0]:.2f}]")
+        return ("–" if row is None else mean_of(row)) + ("" if paper is None else f" [{paper[0]:.2f}]")
 
     rows = [
         [f"`{model}`", *(cell(model, column) for column in columns)]
@@ -134,11 +131,10 @@ def hierarchies() -> str:
         if not found:
             continue
         row = found[0]
-        half = "" if row["low"] is None else f" ± {row['mean'] - row['low']:.2f}"
         done = [known[key] for job in cell.jobs() if (key := key_of(job)) in known]
         ranks = [json.loads(one["others"])["mean_rank"] for one in done]
         published = "–" if row["published"] is None else f"{row['published']:.1f}"
-        numbers = [f"{row['mean']:.2f}{half}", f"{sum(ranks) / len(ranks):.2f}", published, str(row["seeds"])]
+        numbers = [mean_of(row), f"{sum(ranks) / len(ranks):.2f}", published, str(row["seeds"])]
         rows.append([row["dataset"], row["model"], *numbers, f"{row['parameters']:,}"])
     if not rows:
         return "No runs yet."
@@ -178,10 +174,15 @@ def paper_differences(name: str) -> str:
     """Return how FPS-T differs from the other rows of a table, paired by seed."""
     rows = []
     for row in differences(PAPER_TABLES[name].cells(), paper_rows()):
-        half = "" if row["half"] is None else f" ± {row['half']:.2f}"
         tests = ["–" if p is None else f"{p:.2g}" for p in (row["t"], row["holm"], row["wilcoxon"])]
         rows.append(
-            [row["dataset"], f"`{row['model']}`", f"{row['mean']:+.2f}{half}", str(row["pairs"]), *tests]
+            [
+                row["dataset"],
+                f"`{row['model']}`",
+                with_half(f"{row['mean']:+.2f}", row["half"]),
+                str(row["pairs"]),
+                *tests,
+            ]
         )
     if not rows:
         return "No pairs yet."

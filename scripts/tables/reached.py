@@ -4,7 +4,7 @@ from gyroformer.paper.summary import collected
 from gyroformer.paper.tables import TABLES
 from gyroformer.tasks.task import metric_title
 from tables.alone import gains, shown
-from tables.markdown import markdown
+from tables.markdown import markdown, mean_of
 from tables.paper import paper_rows
 
 
@@ -15,9 +15,8 @@ def reached() -> str:
     for name in names:
         for cell in TABLES[name].cells(models=["fpst"]):
             for row in collected([cell], known):
-                half = "" if row["low"] is None else f" ± {row['mean'] - row['low']:.2f}"
-                ours, paper = f"{row['mean']:.2f}{half}", row["paper"]
-                numbers = [ours, f"{paper:.2f}", f"{row['mean'] - paper:+.2f}"]
+                paper = row["paper"]
+                numbers = [mean_of(row), f"{paper:.2f}", f"{row['mean'] - paper:+.2f}"]
                 gain = shown(alone.get((name, cell.column.name)))
                 rows.append([cell.column.name, metric_title(cell.metric), *numbers, gain])
     head = ["data set", "metric", "FPS-T", "paper", "FPS-T minus paper", "FPS-T minus itself, flat"]
