@@ -19,13 +19,13 @@ from gyroformer.paper.tables import TABLES
 RECIPES = Path(__file__).parents[1] / "src" / "gyroformer" / "recipes"
 #: runs of each trial: several draws where validation parts are small, or where one cannot tell trials apart
 SEEDS = {
-    "table2": {"texas": 3, "cornell": 3, "wisconsin": 3, "airport": 3, "airport (legacy)": 3},
+    "table2": {"texas": 3, "cornell": 3, "wisconsin": 3, "airport": 3, "airport (legacy)": 3, "citeseer": 3},
     "links": {"cora": 2, "airport": 2},
 }
 #: epochs where the base recipe's do not suffice; the same for every model
 EPOCHS = {"airport": 800}
 #: settings tried for each model
-TRIALS = 12
+TRIALS = 24
 
 
 def main() -> None:

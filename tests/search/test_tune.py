@@ -51,6 +51,9 @@ def test_every_model_may_choose_its_features_and_every_point_is_a_job(model, kin
         assert {name: start[name] for name in given if name.startswith("features.")}.items() <= given.items()
     if "layers" in search.job().model.options:  # what a start does not say is the recipe's
         assert {start["model.options.layers"] for start in starts} == {search.job().model.options["layers"]}
+    if "identifiers" in search.job().model.options:  # with long words one start is of these alone
+        without = [start.get("model.options.identifiers") == 0 for start in starts]
+        assert sum(without) == (kind != "numbers")
     # nobody begins without dropout where others have some
     for start, given in zip(starts, STARTS[kind], strict=True):
         named = {name: start[name] for name in DROPOUTS if name in start}

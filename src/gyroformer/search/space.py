@@ -91,8 +91,14 @@ BESIDE_NEIGHBOURS = {
     **{"features.norm if power": "sym", "features.loops if power": True},
     **{"features.size": "rms", "features.scale if l2": 2.0},
 }
+#: words spread over the graph
+SPREAD = {
+    **{"features.entries": "row", "features.mixing": "ppr", "features.alpha if ppr": 0.1},
+    **{"features.norm if power": "sym", "features.loops if power": True, "training.weight_decay": 2e-2},
+}
 #: where every search with words, or with long vectors, begins, whatever the model: words alone, words alone as long as
-#: the rest, words of neighbours beside a node's own, words spread over the graph, and as numbers of several units
+#: the rest, words of neighbours beside a node's own, words spread over the graph, the same so long that they outweigh
+#: what a token says of its node's place, which is left out, and as numbers of several units
 WORDS: tuple[dict[str, Any], ...] = (
     {"features.entries": "row", "features.mixing": "none", "features.size": "none"},
     {
@@ -104,11 +110,8 @@ WORDS: tuple[dict[str, Any], ...] = (
         **{"features.norm if power": "row", "features.loops if power": False},
         **{"features.size": "rms", "features.scale if l2": 2.0, "training.weight_decay": 5e-3},
     },
-    {
-        **{"features.entries": "row", "features.mixing": "ppr", "features.alpha if ppr": 0.1},
-        **{"features.norm if power": "sym", "features.loops if power": True},
-        **{"features.size": "l2", "features.scale if l2": 2.0, "training.weight_decay": 2e-2},
-    },
+    {**SPREAD, "features.size": "l2", "features.scale if l2": 2.0},
+    {**SPREAD, "features.size": "rms", "features.scale if l2": 4.0, "model.options.identifiers": 0},
     {"features.entries": "zscore", **BESIDE_NEIGHBOURS, **NOTHING_LOST},
 )
 #: and with numbers: in their units, and along their quantiles, alone and beside the neighbours'
