@@ -162,3 +162,23 @@ def test_what_a_lost_trial_was_to_begin_with_is_kept(files, tmp_path):
     begins = study.trials[first.number].system_attrs["fixed_params"]
     queue_again(study, first.number)  # before it has asked for anything
     assert study.trials[-1].system_attrs["fixed_params"] == begins != {}
+
+
+def test_a_trial_whose_worker_is_killed_is_said_to_be_left(files, tmp_path):
+    storage, told, killed = str(tmp_path / "journal.log"), [], []
+    search = search_of(files, 3, fixed={"training": {"epochs": 300}})
+
+    def kill_one(one):
+        if not killed and one.epoch:
+            study = study_of(files, storage, search=search)
+            pids = {trial.number: trial.user_attrs["pid"] for trial in running(study)}
+            if one.number in pids:  # else it has ended meanwhile
+                killed.append(one.number)
+                os.kill(pids[one.number], 9)
+
+    found = run_search(search, storage, workers=2, threads=1, tell=told.append, watch=kill_one)
+    assert found.trials == 3
+    left = [one for one in told if one.state == "taken"]
+    assert len(killed) == 1
+    assert [one.number for one in left] == killed
+    assert "ended from outside" in left[0].said

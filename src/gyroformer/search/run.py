@@ -19,7 +19,7 @@ from gyroformer.search.recipe_file import write_recipe
 from gyroformer.search.search import Search
 from gyroformer.search.space import Choice
 from gyroformer.search.storage import open_study
-from gyroformer.search.study import Teller, Underway, Watcher, best_of, ended, features_seen, work
+from gyroformer.search.study import Teller, Told, Underway, Watcher, best_of, ended, features_seen, work
 from gyroformer.settings import JobSettings
 from gyroformer.tasks.task import metric_title
 
@@ -181,20 +181,28 @@ def _in_processes(
 
 
 def _listen(team: Sequence[Any], said: Any, tell: Teller, watch: Watcher) -> None:
+    """Pass on what the workers tell until all have ended, and that a trial is left if its worker is killed."""
+    members, at = {one.pid: one for one in team}, dict[int, int]()
+    done, best = 0, None
     while True:
         alive = any(one.is_alive() for one in team)
+        for pid in [pid for pid in at if members[pid].exitcode]:
+            tell(Told(at.pop(pid), "taken", None, "its process was ended from outside", done, best))
         try:
-            heard = said.get(timeout=LOOK)
+            pid, heard = said.get(timeout=LOOK)
         except queue.Empty:
             if not alive:
                 return
             continue
         if isinstance(heard, GyroformerError):
             raise heard
-        if isinstance(heard, Underway):
-            watch(heard)
-        else:
+        if isinstance(heard, Told):
+            at.pop(pid, None)
+            done, best = heard.done, heard.best
             tell(heard)
+        elif members[pid].exitcode is None:  # not the last words of one that is gone
+            at[pid] = heard.number
+            watch(heard)
 
 
 def _worker(
@@ -202,6 +210,10 @@ def _worker(
 ) -> None:
     # a shell starts commands in the background with Ctrl-C ignored, and then nothing could interrupt the worker
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def say(what: Told | Underway | GyroformerError) -> None:
+        said.put((os.getpid(), what))
+
     try:
         when_alone(alive, _leave)
         import torch
@@ -209,9 +221,9 @@ def _worker(
         from gyroformer.runs.read import load_graph
 
         torch.set_num_threads(threads or 1)
-        work(search, storage, load_graph(search.job().graph), said.put, said.put)
+        work(search, storage, load_graph(search.job().graph), say, say)
     except GyroformerError as error:
-        said.put(error)
+        say(error)
     except KeyboardInterrupt:
         pass  # the command that started this says so
 

@@ -37,8 +37,8 @@ class Told:
 
     Attributes:
         number: its number in the study.
-        state: ``"complete"``, ``"pruned"`` or ``"failed"``; ``"taken"`` if another worker took it up; or ``"waiting"``
-            for those of other workers.
+        state: ``"complete"``, ``"pruned"`` or ``"failed"``; ``"taken"`` if another worker took it up, or will since
+            this one was killed; or ``"waiting"`` for those of other workers.
         value: its validation metric; None if it failed.
         said: why it failed, which trial had the same settings, or what is waited for.
         done: trials that have ended so far, in all.
